@@ -31,14 +31,14 @@ from dtrag.core.answers.sentence_signals import NAMES, OF_VECTORS, QuestionTerms
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import normalise
-from dtrag.pipeline.answer.extractive import ENOUGH, LEAST, MAX_SENTENCES, NEARLY, PASSAGES, candidates_of, to_compare
+from dtrag.pipeline.answer.candidates import candidates_of
+from dtrag.pipeline.answer.extractive import ENOUGH, LEAST, MAX_SENTENCES, NEARLY, PASSAGES, to_compare
 from dtrag.settings import Settings
 
 Values = NDArray[np.float64]
 SETS = {"korean": ("korquad1-dev", "none"), "words": ("squad2-dev", "auto"), "vectors": ("squad2-dev", "auto")}
 """Model -> the collection that it is fitted on, and its embedder, which `words` uses only to search."""
 ENGLISH_ONLY = ("counted",)
-KOREAN_ONLY = ("counter",)
 SHARED_WORDS = ("coverage", "best_covered", "phrase", "ending", "focus", "last", "title", "limit", *OF_VECTORS)
 """Signals that a model does without when their weight is negative: a sentence must not lose by what it shares with the
 question, even if other signals that say nearly the same outweigh it on these collections."""
@@ -178,7 +178,7 @@ async def main(data: Path, cache: Path | None, write: bool) -> None:
     models = {}
     by_words: Values | None = None
     for model, (name, embedder) in SETS.items():
-        left_out = {*OF_VECTORS, *ENGLISH_ONLY} if model == "korean" else set(KOREAN_ONLY)
+        left_out = {*OF_VECTORS, *ENGLISH_ONLY} if model == "korean" else set()
         if model == "words":
             left_out |= set(OF_VECTORS)
         used = [place for place, signal in enumerate(NAMES) if signal not in left_out]

@@ -13,7 +13,7 @@ from dtrag.delivery.api.routes import documents
 from dtrag.governance import audit
 from dtrag.ingestion import folders, reading, sources
 from dtrag.pipeline import traces
-from dtrag.pipeline.answer import extractive
+from dtrag.pipeline.answer import candidates, extractive
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS
 from dtrag.settings import Settings
 
@@ -25,7 +25,7 @@ STATEMENTS = [
     (
         "docs/explanation/architecture.md",
         f"as few as hold the answer with a probability of {extractive.ENOUGH:g}, none below {extractive.LEAST:g} "
-        f"beside others, at most {extractive.MAX_SENTENCES} with {extractive.MAX_CHARACTERS} characters, none twice",
+        f"beside others, at most {extractive.MAX_SENTENCES} with {candidates.MAX_CHARACTERS} characters, none twice",
     ),
     (
         "docs/explanation/architecture.md",

@@ -18,7 +18,7 @@ HISTORY = [
 ]
 QUESTION = "and for part-time staff?"
 WRITTEN = "How many vacation days do part-time staff get?"
-BY_RULES = "vacation days full-time employees for part-time staff?"
+BY_RULES = "vacation days employees for part-time staff?"
 
 
 class Writer:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, term_id, terms
-from dtrag.core.text.linguistics import asks_date, asks_number, asks_person, counted_answer
+from dtrag.core.text.linguistics import asks_date, asks_number, asks_one_thing, asks_person, counted_answer
 from dtrag.core.text.questions import content, weighted_terms
 
 Scores = NDArray[np.float64]
@@ -48,7 +48,8 @@ SENTENCE_SIGNALS: Mapping[str, str] = {
     "pronoun": "1 when it begins with a pronoun or a word that continues the sentence before it",
     "date": "1 when the question asks for a date and there is one",
     "number": "1 when the question asks for a number and there is one that is not in the question",
-    "counter": "1 when there is a number with the counter asked for (몇 권: 10권)",
+    "counter": "1 when there is a value of the kind asked for: a number with its counter (몇 권: 10권), an hour, "
+    "a length of time, money",
     "counted": "1 when it holds the noun after how many or how much",
     "limit": "1 when the question asks for a limit and the sentence states one",
     "person": "1 when the question asks for a person and there is a name",
@@ -87,8 +88,9 @@ _PRONOUN = re.compile(
 class Candidate:
     """A sentence that can be quoted: `passage` counts from 0, `start` and `end` are offsets into its text.
 
-    `terms` are its term ids in order; those of a table row or list item include those of its header or lead-in.
-    `main_start` is where the sentence begins that it restricts ("다만, …", "However, …"), else `start`. `lead_in` is
+    `terms` are its term ids in order, the first `own_terms` of them its own and the others those of `around`, the
+    header or lead-in of a table row or list item. `main_start` is where the sentence begins that it restricts
+    ("다만, …", "However, …"), else `start`; `proviso_end` is where the proviso behind it ends, else `end`. `lead_in` is
     the offset of the lead-in of the list whose item it is, None for others.
     """
 
@@ -99,6 +101,10 @@ class Candidate:
     terms: tuple[int, ...]
     main_start: int
     lead_in: int | None = None
+    around: str = ""
+    is_row: bool = False
+    own_terms: int = 0
+    proviso_end: int = 0
 
 
 class QuestionTerms:
@@ -125,6 +131,7 @@ class QuestionTerms:
         counted = _COUNTED_NOUN.search(question)
         self.counted = frozenset(map(term_id, terms(counted[1]))) if counted else frozenset()
         self.counter = counted_answer(question)
+        self.value = self.counter if asks_one_thing(question) else None
         self.figures = frozenset(_FIGURE.findall(question))
         self.asks = {
             "date": asks_date(question),
@@ -139,6 +146,12 @@ class QuestionTerms:
             return frozenset(about[-FOCUS_TERMS:])
         noun = _ASKED_NOUN.search(question)
         return frozenset(map(term_id, terms(noun[1]))) if noun else frozenset()
+
+    def has_value(self, text: str) -> bool:
+        """Whether the text has a value of the only kind that the question asks for, which is not in the question."""
+        return self.value is not None and any(
+            self.figures.isdisjoint(_FIGURE.findall(value[0])) for value in self.value.finditer(text)
+        )
 
     def part(self, matched: frozenset[int]) -> float:
         """The share of the weight of the matched terms."""
@@ -235,7 +248,7 @@ def _of_kind(question: QuestionTerms, sentence: Candidate) -> dict[str, float]:
     if question.counted:
         values["counted"] = float(not question.counted.isdisjoint(sentence.terms))
     if asks["limit"]:
-        values["limit"] = float(_LIMIT.search(text) is not None)
+        values["limit"] = float(_LIMIT.search(text) is not None or _LIMIT.search(sentence.around) is not None)
     if asks["person"]:
         values["person"] = float(_PERSON.search(text) is not None)
     return values

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dtrag.core.text.analysis import STOP_WORDS, normalise, terms
+from dtrag.core.text.compounds import compounds_of, is_sibling
 from dtrag.core.text.linguistics import PARTICLE
 from dtrag.core.text.questions import content
 
@@ -104,7 +105,10 @@ def kind_of(question: str) -> Kind:
 
 
 def standing_alone(question: str, before: Iterable[str]) -> tuple[str, Kind]:
-    """The search query, and how the question depends on those before it (oldest first)."""
+    """The search query, and how the question depends on those before it (oldest first).
+
+    What a contrast replaces is left out: `full-time` before "and for part time?", 군휴학 before "그럼 육아휴학은?".
+    """
     thread = Thread()
     for earlier in before:
         thread = _followed(thread, earlier[:LONGEST])
@@ -114,6 +118,8 @@ def standing_alone(question: str, before: Iterable[str]) -> tuple[str, Kind]:
     context = Thread(thread.base).words() if kind == "contrast" else thread.words(SUBJECT)
     known = set(terms(question))
     carried = [word for word in context if not known.issuperset(terms(word))]
+    if kind == "contrast":
+        carried = [word for word in carried if not is_sibling(compounds_of(question), word)]
     if not carried:
         return question, "alone"
     return f"{' '.join(carried)} {_ALSO.sub('', question).strip() or question}", kind

@@ -209,6 +209,11 @@ def introduces(sentence: str) -> bool:
     return ends_in_colon(sentence) or _LEAD_IN.search(sentence) is not None
 
 
+def announces_table(sentence: str) -> bool:
+    """Whether it introduces a table that need not follow at once; "다음 각 호" introduces a list."""
+    return _ITEMS.search(sentence) is None and _LEAD_IN.search(sentence) is not None
+
+
 def ends_in_colon(sentence: str) -> bool:
     """Whether something must follow."""
     return sentence.endswith((":", "："))

@@ -23,6 +23,8 @@ LINES_OF_MARGIN = 3
 """Lines of a paragraph that show where its margin is, whatever the width of other lines."""
 LINES_BELOW_HEADING = 6
 """Lines below a line that are looked at to decide whether it is a heading."""
+SENTENCES_BETWEEN = 2
+"""Sentences between a table and the one that announces it, at most."""
 GAP_FULL = 0.8
 """Share of the margin that a line has at least if it continues behind an empty line."""
 
@@ -357,12 +359,30 @@ class _Reader:
             if unit.kind != "heading" or line_kinds.is_division(text):
                 break
             spans.append(ContextSpan("lead_in", unit.start, unit.end))
+            place -= 1
             if text[0] != "(":
                 break
-            place -= 1
         if not spans and (above := self._introduction()) is not None:
             spans.append(above)
+        elif (announcement := self._announcement(place)) is not None:
+            spans.append(announcement)
         return spans
+
+    def _announcement(self, place: int) -> ContextSpan | None:
+        """The sentence that announces the table, with other sentences or a caption between both; it becomes a lead-in.
+
+        ("The following limits apply. Ask Finance about other cities.", then the table.)
+        """
+        for at in range(place, max(-1, place - SENTENCES_BETWEEN - 1), -1):
+            unit = self.units[at]
+            if unit.kind != "sentence":
+                return None
+            text = self._text[unit.start : unit.end]
+            if line_kinds.announces_table(text):
+                if not line_kinds.says_something(text):
+                    self.units[at] = replace(unit, kind="lead_in")
+                return ContextSpan("lead_in", unit.start, unit.end)
+        return None
 
     def _introduction(self, *, only_colon: bool = False, indent: int = 0) -> ContextSpan | None:
         """The unit right above, if it introduces what follows; a sentence that does so becomes a lead-in."""

@@ -7,7 +7,7 @@ and how many (bench/README.md, "Extractive answers").
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,13 +24,20 @@ from dtrag.core.answers.sentence_signals import (
 )
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.text.analysis import language, normalise, term_id, terms
-from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
+from dtrag.core.text.analysis import language, normalise
+from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
+from dtrag.pipeline.answer.candidates import (
+    MAX_CHARACTERS,
+    candidates_of,
+    general_rule,
+    of_leading,
+    of_table,
+    without_siblings,
+)
 from dtrag.pipeline.intent import is_greeting
 from dtrag.ports import Embedder
 
 MAX_SENTENCES = 5
-MAX_CHARACTERS = 600
 PASSAGES = 5
 """Passages that sentences are taken from; more add noise, not answers (oracle of the top 5: .96 / .99)."""
 MOST_EMBEDDED = 12
@@ -44,16 +51,6 @@ LEAST = 0.06
 likeliest one, as the items of a list are."""
 NEARLY = 0.75
 """Within a passage that a pack ranked, too, sentences are quoted that are this much as likely as its best one."""
-PACK_PASSAGES = 3
-PACK_SHARE = 0.93
-"""Of passages that a pack ranked, those are quoted whose score is at least this share of the best one's, at most three.
-Of 71 development questions .87 have a right article among them then (.63 of the quoted articles are right; .76 of the
-first ones), of 60 others .55 (.34; .45); with .97 .82 (.70) and .48 (.38), with .9 .89 (.59) and .57 (.29)."""
-
-_RESTRICTS = re.compile(
-    r"(?:다만|단|이 경우|이때|그러나|그러하지)\s*[,，]?\s|(?:However|Otherwise|In (?:this|that|such a) case)\b|Unless\b"
-)
-"""Begins a sentence that only says something together with the one before it."""
 _ASKS_FOR_LIST = re.compile(
     r"(?:어떤|무슨|필요한|제출할?|준비할?|내야 ?(?:하는|할)|구비)\s?(?:것들|서류|자료|경우|종류|항목|요건|조건)"
     r"|(?:종류|목록|것들)(?=[는은가이를을]?\s*(?:뭐|무엇|무슨|어떤|어떻게|알려|좀|\?|$))|뭐뭐|무엇무엇|모두 알려"
@@ -63,7 +60,6 @@ _ASKS_FOR_LIST = re.compile(
 )
 """Asks for an enumeration, which is quoted whole."""
 _BARE_WORD = re.compile(r"[가-힣A-Za-z][가-힣A-Za-z·-]{1,20}")
-_MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +93,9 @@ def extract(
     """
     asked = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
     defining = _defining(question, passages, preceding)
-    passages = passages[:PASSAGES] if pack is None else _leading(passages)
-    candidates = list(candidates_of(passages, preceding))
+    passages = passages[:PASSAGES]
+    candidates = list(candidates_of(passages, preceding)) if pack is None else of_leading(passages, asked, preceding)
+    candidates = without_siblings(question, candidates)
     if not candidates or not asked.weights:
         return []
     compared, scores = scored(question, asked, passages, candidates, embedder)
@@ -107,8 +104,9 @@ def extract(
         items = [sentence for sentence in candidates if sentence.lead_in is not None and _same_list(sentence, best)]
         if len(items) > 1:
             return _whole_list(items, passages[best.passage].text, float(probabilities(scores).max()))
+    compared, scores = of_table(asked, compared, scores)
     if pack is not None:
-        quotes = _best_of_each(passages, compared, scores)
+        quotes = _best_of_each(passages, compared, scores, asked)
     else:
         quotes = _likeliest(passages, compared, probabilities(scores))
     if defining is None:
@@ -130,31 +128,6 @@ def _defining(question: str, passages: Sequence[SearchResult], preceding: Mappin
         if defines.search(sentence.text):
             return Quote(sentence.passage, sentence.start, sentence.end, sentence.text, 1.0)
     return None
-
-
-def candidates_of(
-    passages: Sequence[SearchResult], preceding: Mapping[str, Preceding] = NOTHING_BEFORE
-) -> Iterator[Candidate]:
-    """The sentences of the passages that can be quoted."""
-    for number, passage in enumerate(passages):
-        main: tuple[int, int] | None = None  # The sentence before, with the main sentence that it restricts.
-        for sentence in sentences_after(preceding.get(passage.chunk_id), passage.text, passage.start):
-            main_start = _main_start(main, sentence)
-            if sentence.quotable and sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence):
-                ids = tuple(map(term_id, sentence.terms + sentence.context_terms))
-                lead_ins = [
-                    span.start for span in sentence.context if span.kind == "lead_in" and sentence.kind == "item"
-                ]
-                lead_in = lead_ins[0] if lead_ins else None
-                yield Candidate(number, sentence.start, sentence.end, sentence.text, ids, main_start, lead_in)
-            main = (main_start, sentence.end) if sentence.quotable else None
-
-
-def _main_start(before: tuple[int, int] | None, sentence: AnalysedSentence) -> int:
-    """Where the quotation of a sentence begins: at the sentences `before`, when it only restricts these."""
-    if before is None or not _RESTRICTS.match(sentence.text) or sentence.end - before[0] > MAX_CHARACTERS // 2:
-        return sentence.start
-    return before[0]
 
 
 def scored(
@@ -188,18 +161,6 @@ def _cosines(question: str, candidates: Sequence[Candidate], embedder: Embedder)
     return list(map(float, cosines))
 
 
-def _leading(passages: Sequence[SearchResult]) -> list[SearchResult]:
-    """The passages whose scores are nearly those of the first one."""
-    least = PACK_SHARE * passages[0].hybrid_score if passages else 0.0
-    return [passage for passage in passages[:PACK_PASSAGES] if passage.hybrid_score >= least]
-
-
-def _has_words(sentence: AnalysedSentence) -> bool:
-    """Whether it has words besides list marks and bracketed text."""
-    unmarked = _MARK.sub(" ", sentence.text)
-    return bool(sentence.terms if unmarked == sentence.text else terms(unmarked))
-
-
 def _same_list(sentence: Candidate, other: Candidate) -> bool:
     return (sentence.passage, sentence.lead_in) == (other.passage, other.lead_in)
 
@@ -222,7 +183,7 @@ class _Selection:
 
     def add(self, sentence: Candidate, probability: float) -> None:
         """Quote the sentence, with the one that it restricts, if there is space for it and it is not quoted already."""
-        passage, start, end = sentence.passage, sentence.main_start, sentence.end
+        passage, start, end = sentence.passage, sentence.main_start, max(sentence.end, sentence.proviso_end)
         text = self._passages[passage].text[start:end]
         parts = [quote for quote in self.quotes if _overlaps(quote, passage, start, end)]
         if parts:  # The main sentence or one that restricts it is quoted: now all of them are, as one quotation.
@@ -274,15 +235,23 @@ def _likeliest(passages: Sequence[SearchResult], candidates: Sequence[Candidate]
     return selection.quotes[:1] + sorted(selection.quotes[1:], key=lambda quote: (quote.passage, quote.start))
 
 
-def _best_of_each(passages: Sequence[SearchResult], candidates: Sequence[Candidate], scores: Scores) -> list[Quote]:
-    """The likeliest sentences of each passage, in the passages' order: the pack decided that all of them answer."""
+def _best_of_each(
+    passages: Sequence[SearchResult], candidates: Sequence[Candidate], scores: Scores, asked: QuestionTerms
+) -> list[Quote]:
+    """The likeliest sentences of each passage, in the passages' order: the pack decided that all of them answer.
+
+    Beside one with the kind of value that the question asks for, none is quoted without it.
+    """
     selection = _Selection(passages)
     for number in sorted({sentence.passage for sentence in candidates}):
         places = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
         chances = probabilities(scores[places])
         order = np.argsort(-chances, kind="stable")
         near = [int(place) for place in order if chances[place] >= NEARLY * chances[order[0]]]
-        for place in near[:1] + sorted(near[1:]):
+        if asked.has_value(candidates[places[near[0]]].text):
+            near = [place for place in near if asked.has_value(candidates[places[place]].text)]
+        rule = general_rule(asked, [candidates[place] for place in places], near[0])
+        for place in [*rule, *near[:1], *sorted(near[1:])]:
             selection.add(candidates[places[place]], float(chances[place]))
     return selection.quotes
 

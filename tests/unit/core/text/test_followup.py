@@ -61,6 +61,24 @@ def test_a_follow_up_question_gets_the_subject_of_the_one_before(before: list[st
     assert set(terms(question)) - set(terms(found)) <= set(terms("그럼 and what about how"))
 
 
+@pytest.mark.parametrize(
+    ("before", "question", "replaced", "carried"),
+    [
+        (LEAVE, "And for part time?", "full-time", "vacation days part"),
+        ("군휴학은 몇 학기까지 되나요?", "그럼 육아휴학은?", "군휴학", "학기 육아휴학"),
+        ("소장 임기는 몇 년이에요?", "부장은?", "소장", "임기 부장"),
+        ("학부생은 책을 몇 권까지 빌릴 수 있나요?", "대학원생은?", "학부생", "책 대학원생"),
+    ],
+)
+def test_a_contrast_replaces_the_thing_of_the_same_kind(
+    before: str, question: str, replaced: str, carried: str
+) -> None:
+    found, kind = standing_alone(question, [before])
+    assert kind == "contrast"
+    assert replaced not in found
+    assert set(terms(carried)) <= set(terms(found))
+
+
 @pytest.mark.parametrize(("before", "question"), ALONE, ids=[question for _, question in ALONE])
 def test_a_self_contained_question_stays_unchanged(before: str, question: str) -> None:
     assert standing_alone(question, [before]) == (question, "alone")

@@ -225,6 +225,30 @@ def test_a_row_goes_with_caption_unit_and_header() -> None:
 
 
 @pytest.mark.parametrize(
+    ("announcement", "between"),
+    [
+        ("The following limits apply to each person.", "A higher rate is paid on trade fairs."),
+        ("숙박비 한도는 다음 표와 같다.", "공무로 정한 숙소는 예외로 한다."),
+        ("Rates are listed below.", "Table 2. Rates per night"),
+    ],
+)
+def test_a_sentence_that_announces_a_table_is_its_lead_in_although_others_are_between(
+    announcement: str, between: str
+) -> None:
+    text = f"Travel is paid.\n{announcement}\n{between}\n\nCity | Rate\nSeoul | 70\nBusan | 50"
+    assert announcement not in _quotable(text)
+    assert ("lead_in", announcement) in _context(text, "Seoul | 70")
+    assert "Travel is paid." in _quotable(text)
+
+
+def test_a_sentence_far_above_a_table_or_for_a_list_does_not_announce_it() -> None:
+    far = "The following rules apply.\nOne is old.\nOne is new.\nOne is odd.\n\nCity | Rate\nSeoul | 70\nBusan | 50"
+    assert "The following rules apply." in _quotable(far)
+    listed = "위원회는 다음 각 호의 일을 한다.\n위원은 5명이다.\n\n구분 | 금액\n서울 | 70\n부산 | 50"
+    assert _context(listed, "서울 | 70") == [("header", "구분 | 금액")]
+
+
+@pytest.mark.parametrize(
     ("table", "rows"),
     [
         ("Item | Price\nPen | 500 won\nInk | 900 won", ["Pen | 500 won", "Ink | 900 won"]),

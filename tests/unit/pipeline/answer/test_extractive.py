@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.answers.evidence import signals
-from dtrag.core.documents import SearchResult, Vector
+from dtrag.core.documents import PackFindings, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import normalise, terms
 from dtrag.core.text.unit_types import QUOTABLE
 from dtrag.core.text.units import units_of
+from dtrag.pipeline.answer.candidates import MAX_CHARACTERS
+from dtrag.pipeline.answer.citations import cite
 from dtrag.pipeline.answer.extractive import (
     ENOUGH,
     LEAST,
-    MAX_CHARACTERS,
     MAX_SENTENCES,
     MOST_EMBEDDED,
     NEARLY,
@@ -141,6 +142,109 @@ def test_a_sentence_that_only_restricts_is_quoted_with_the_one_before_it() -> No
         assert not any(text.startswith("다만") for text in _texts(extract(question, passages, NOTHING_KNOWN)))
     (quote, *_) = extract("특수한 환자는 병원장의 허가를 받나요?", passages, NOTHING_KNOWN)
     assert quote.text == f"{main} {proviso}"
+
+
+RATES = (
+    "Hotels are booked early. The following limits apply to each person. A higher rate is paid when the customer has "
+    "named the hotel.\n\nDestination | Hotel per night | Meals\nSeoul | 130 | 45\nEurope | 160 | 60\nAsia | 190 | 65"
+)
+
+
+def test_rows_that_the_question_does_not_tell_apart_are_quoted_together_and_not_the_sentence_that_announces_them() -> (
+    None
+):
+    quotes = extract("What is the limit for hotel costs?", _passages(RATES), NOTHING_KNOWN)
+    assert _texts(quotes)[:3] == ["Seoul | 130 | 45", "Europe | 160 | 60", "Asia | 190 | 65"]
+    _, citations = cite(quotes, _passages(RATES))
+    context = [(part.kind, part.text) for part in citations[0].context]
+    assert context == [
+        ("lead_in", "The following limits apply to each person."),
+        ("header", "Destination | Hotel per night | Meals"),
+    ]
+
+
+def test_only_the_row_that_the_question_names_is_quoted() -> None:
+    quotes = extract("What is the hotel limit in Asia?", _passages(RATES), NOTHING_KNOWN)
+    assert [text for text in _texts(quotes) if "|" in text] == ["Asia | 190 | 65"]
+
+
+LEAVE = (
+    "① 일반휴학은 한 번에 2학기까지 할 수 있다.\n② 군휴학의 기간은 의무복무기간으로 한다.\n"
+    "③ 육아휴학은 자녀 1명마다 2학기 이내로 한다."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("군휴학은 몇 학기까지 되나요?", LEAVE, "② 군휴학의 기간은 의무복무기간으로 한다."),
+        ("육아휴학은 몇 학기까지 되나요?", LEAVE, "③ 육아휴학은 자녀 1명마다 2학기 이내로 한다."),
+        (
+            "How much leave do part-time employees get?",
+            "A full-time employee has 26 days of leave.\nIf you work part time, leave is reduced in proportion.",
+            "If you work part time, leave is reduced in proportion.",
+        ),
+    ],
+)
+def test_a_sentence_about_the_thing_of_the_question_is_quoted_and_its_siblings_are_not(
+    question: str, text: str, answer: str
+) -> None:
+    assert _texts(extract(question, _passages(text), NOTHING_KNOWN)) == [answer]
+
+
+def test_a_rule_is_quoted_with_its_proviso() -> None:
+    text = "융합전공은 모든 학과의 학생이 이수한다. 다만, 간호학과의 학생은 이수할 수 없다."
+    assert _texts(extract("융합전공은 모든 학과가 되나요?", _passages(text), NOTHING_KNOWN)) == [text]
+
+
+NO_SIGNALS = PackFindings({})
+
+
+def _ranked(*texts: str) -> list[SearchResult]:
+    return [SearchResult(f"c{n}", text, bm25_score=0.5, hybrid_score=0.9 - n / 100) for n, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "answer"),
+    [
+        (
+            "연구년은 얼마나 쓸 수 있나요?",
+            ["연구년은 6년 이상 근무한 교원이 신청한다.", "연구년의 기간은 6개월 또는 1년으로 한다."],
+            ["연구년의 기간은 6개월 또는 1년으로 한다."],
+        ),
+        (
+            "위원은 몇 명인가요?",
+            ["위원에게 수당을 지급한다.", "위원은 9명 이내로 한다.", "회의록에는 위원 전원이 서명한다."],
+            ["위원은 9명 이내로 한다."],
+        ),
+        (
+            "통금 시간은 몇 시인가요?",
+            [
+                "통금시간에 출입한 사람에게 벌점 3점을 준다.",
+                "통금을 어기지 않는다.",
+                "통금은 지킨다.",
+                "통금은 밤 12시부터이다.",
+            ],
+            ["통금은 밤 12시부터이다."],
+        ),
+        (
+            "통금 시간은 언제인가요?",
+            ["통금시간에 출입한 사람에게 벌점 3점을 준다."],
+            ["통금시간에 출입한 사람에게 벌점 3점을 준다."],
+        ),
+    ],
+)
+def test_of_ranked_passages_those_with_the_value_that_is_asked_for_are_quoted(
+    question: str, texts: list[str], answer: list[str]
+) -> None:
+    assert _texts(extract(question, _ranked(*texts), NOTHING_KNOWN, pack=NO_SIGNALS)) == answer
+
+
+def test_a_case_that_the_question_does_not_mention_follows_the_general_rule() -> None:
+    rule, case = "① 생활관의 출입은 밤 12시부터 제한한다.", "② 시험 기간에는 통금시각을 오전 2시로 늦춘다."
+    text = f"{rule}\n{case}\n③ 통금시간에 출입하면 벌점 3점을 준다."
+    assert _texts(extract("통금은 몇 시인가요?", _ranked(text), NOTHING_KNOWN, pack=NO_SIGNALS)) == [rule, case]
+    assert _texts(extract("시험 때 통금은 몇 시인가요?", _ranked(text), NOTHING_KNOWN, pack=NO_SIGNALS)) == [case]
 
 
 def test_a_chain_of_restrictions_is_one_quotation() -> None:

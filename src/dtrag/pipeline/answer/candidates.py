@@ -1,0 +1,178 @@
+"""The sentences that an answer may quote, and which of them the question is not about.
+
+`core/answers/sentence_signals.py` compares those that remain; `extractive.py` decides which of them are quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+
+import numpy as np
+
+from dtrag.core.answers.sentence_signals import Candidate, QuestionTerms, Scores
+from dtrag.core.documents import SearchResult
+from dtrag.core.text.analysis import term_id, terms
+from dtrag.core.text.compounds import about_siblings, compounds_of
+from dtrag.core.text.linguistics import HOUR
+from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
+
+MAX_CHARACTERS = 600
+"""Characters of an answer."""
+PACK_PASSAGES = 3
+PACK_SHARE = 0.93
+"""Of passages that a pack ranked, those are quoted whose score is at least this share of the best one's, at most three.
+Of 71 development questions .87 have a right article among them then (.63 of the quoted articles are right; .76 of the
+first ones), of 60 others .55 (.34; .45); with .97 .82 (.70) and .48 (.38), with .9 .89 (.59) and .57 (.29)."""
+IN_ORDER = 1e-9
+"""What a score is lower than that of the row before, so that equally likely rows are quoted in their order."""
+
+_RESTRICTS = re.compile(
+    r"(?:다만|단|이 경우|이때|그러나|그러하지)\s*[,，]?\s|(?:However|Otherwise|In (?:this|that|such a) case)\b|Unless\b"
+)
+"""Begins a sentence that only says something together with the one before it."""
+_PROVISO = re.compile(r"(?:다만|단)\s?[,，]?\s")
+"""Begins a sentence without which the one before it says too much."""
+_CASE = re.compile(
+    r"(?:[①-⑳]|\d{1,2}\.)?\s*(?:(?P<case>[^,.]{2,40}?)(?:경우|때|기간)에(?:는|도)|제\s?\d{1,2}\s?항[^,.]{0,12}불구하고)"
+)
+"""Begins a sentence that only applies to a case, and departs from the general rule beside it."""
+_MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
+
+
+def candidates_of(
+    passages: Sequence[SearchResult],
+    preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
+    places: Collection[int] | None = None,
+) -> Iterator[Candidate]:
+    """The sentences of the passages (of those at `places`) that can be quoted."""
+    for number, passage in enumerate(passages):
+        if places is not None and number not in places:
+            continue
+        main: tuple[int, int] | None = None  # The sentence before, with the main sentence that it restricts.
+        sentences = sentences_after(preceding.get(passage.chunk_id), passage.text, passage.start)
+        for place, sentence in enumerate(sentences):
+            main_start = _main_start(main, sentence)
+            if sentence.quotable and sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence):
+                yield _candidate(number, passage, sentence, main_start, sentences[place + 1 : place + 2])
+            main = (main_start, sentence.end) if sentence.quotable else None
+
+
+def _candidate(
+    number: int,
+    passage: SearchResult,
+    sentence: AnalysedSentence,
+    main_start: int,
+    following: Sequence[AnalysedSentence],
+) -> Candidate:
+    lead_ins = [span.start for span in sentence.context if span.kind == "lead_in" and sentence.kind == "item"]
+    provisos = [after.end for after in following if after.quotable and _PROVISO.match(after.text)]
+    return Candidate(
+        number,
+        sentence.start,
+        sentence.end,
+        sentence.text,
+        tuple(map(term_id, sentence.terms + sentence.context_terms)),
+        main_start,
+        lead_ins[0] if lead_ins else None,
+        " ".join(passage.text[span.start : span.end] for span in sentence.context if span.start >= 0),
+        sentence.kind == "row",
+        len(sentence.terms),
+        provisos[0] if provisos and provisos[0] - main_start <= MAX_CHARACTERS // 2 else sentence.end,
+    )
+
+
+def without_siblings(question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates but those about another thing of the same kind, where one beside them is about the question's.
+
+    ("일반휴학은 한 번에 2학기까지 …" for 군휴학, which another sentence of the passage is about.)
+    """
+    compounds = compounds_of(question)
+    remaining: list[Candidate] = []
+    for _, group in groupby(candidates, key=lambda sentence: sentence.passage):
+        sentences = list(group)
+        siblings = about_siblings(compounds, [sentence.text for sentence in sentences]) if compounds else frozenset()
+        remaining += [sentence for place, sentence in enumerate(sentences) if place not in siblings]
+    return remaining
+
+
+def _main_start(before: tuple[int, int] | None, sentence: AnalysedSentence) -> int:
+    """Where the quotation of a sentence begins: at the sentences `before`, when it only restricts these."""
+    if before is None or not _RESTRICTS.match(sentence.text) or sentence.end - before[0] > MAX_CHARACTERS // 2:
+        return sentence.start
+    return before[0]
+
+
+def _has_words(sentence: AnalysedSentence) -> bool:
+    """Whether it has words besides list marks and bracketed text."""
+    unmarked = _MARK.sub(" ", sentence.text)
+    return bool(sentence.terms if unmarked == sentence.text else terms(unmarked))
+
+
+def of_leading(
+    passages: Sequence[SearchResult], asked: QuestionTerms, preceding: Mapping[str, Preceding]
+) -> list[Candidate]:
+    """The candidates of the passages whose scores are nearly those of the first one.
+
+    When the question asks for a kind of value, only those of them that have one, if any do. Only a sentence with an
+    hour answers a question for one, and few have one: then those of the first passage that does, if none of these has.
+    """
+    least = PACK_SHARE * passages[0].hybrid_score if passages else 0.0
+    leading = {place for place, passage in enumerate(passages[:PACK_PASSAGES]) if passage.hybrid_score >= least}
+    candidates = list(candidates_of(passages, preceding, leading))
+    if asked.value is None:
+        return candidates
+    valued = [sentence for sentence in candidates if asked.has_value(sentence.text)]
+    if asked.value is HOUR:
+        others = sorted(set(range(len(passages))) - leading)
+        while not valued and others:
+            following = candidates_of(passages, preceding, {others.pop(0)})
+            valued = [sentence for sentence in following if asked.has_value(sentence.text)]
+        return valued or candidates
+    with_value = {sentence.passage for sentence in valued}
+    return [sentence for sentence in candidates if sentence.passage in with_value or not with_value]
+
+
+def general_rule(asked: QuestionTerms, sentences: Sequence[Candidate], best: int) -> list[int]:
+    """The place of the first general sentence with the value asked for, when the best one is about a special case
+    that the question does not mention; else none.
+    """
+    if not asked.has_value(sentences[best].text) or not _is_other_case(asked, sentences[best]):
+        return []
+    rules = (
+        place
+        for place, sentence in enumerate(sentences)
+        if asked.has_value(sentence.text) and not _CASE.match(sentence.text)
+    )
+    return list(islice(rules, 1))
+
+
+def _is_other_case(asked: QuestionTerms, sentence: Candidate) -> bool:
+    match = _CASE.match(sentence.text)
+    return match is not None and asked.ids.isdisjoint(map(term_id, terms(match["case"] or "")))
+
+
+def of_table(
+    asked: QuestionTerms, candidates: Sequence[Candidate], scores: Scores
+) -> tuple[Sequence[Candidate], Scores]:
+    """The candidates without those rows of the best row's table that share nothing of their own with the question.
+
+    The header matches for all rows of a table; what tells them apart are words that some of them have. Where the
+    question has none of these, all rows are equally likely, and quoted in their order.
+    """
+    best = candidates[int(np.argmax(scores))]
+    if not best.is_row:
+        return candidates, scores
+    rows = {
+        place: asked.ids.intersection(sentence.terms[: sentence.own_terms])
+        for place, sentence in enumerate(candidates)
+        if (sentence.passage, sentence.around) == (best.passage, best.around)
+    }
+    common = frozenset[int].intersection(*rows.values())
+    if all(matched == common for matched in rows.values()):
+        in_order = scores.copy()
+        in_order[list(rows)] = scores.max() - IN_ORDER * np.arange(len(rows))
+        return candidates, in_order
+    remaining = [place for place in range(len(candidates)) if rows.get(place) != common]
+    return [candidates[place] for place in remaining], scores[remaining]
