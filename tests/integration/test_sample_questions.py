@@ -12,6 +12,7 @@ import pytest
 
 from dtrag import Answer
 from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.core.chat import Message
 from dtrag.opening import SyncApp
 from tests.store import Databases
 
@@ -64,6 +65,49 @@ def test_a_sample_question_is_answered_correctly_or_declined(samples: SyncApp, s
 
 def folded(text: str) -> str:
     return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "absent"),
+    [
+        ("What is the limit for hotel costs?", "Home country | €130 | €45", "A higher hotel rate"),
+        ("What is the hotel limit for a trip to Asia?", "Asia and the Pacific | €190 | €65", "North America"),
+        ("군휴학은 몇 학기까지 되나요?", "② 군휴학의 기간은 의무복무기간으로 하고", "일반휴학"),
+        ("기숙사 통금 시간은 몇 시인가요?", "① 생활관의 출입은 밤 12시부터 오전 5시까지", "벌점"),
+        ("연구년은 얼마나 쓸 수 있나요?", "① 연구년의 기간은 6개월 또는 1년", "6년 이상"),
+    ],
+)
+def test_the_first_quotation_is_about_what_is_asked(samples: SyncApp, question: str, first: str, absent: str) -> None:
+    answer = samples.ask(question)
+    assert answer.citations[0].display.startswith(first)
+    assert absent not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "first", "absent"),
+    [
+        (
+            "How many days of leave does a full-time employee get?",
+            "And for part time?",
+            "If you work part time",
+            "26 days",
+        ),
+        (
+            "What is the limit for hotel costs in North America?",
+            "And in Asia?",
+            "Asia and the Pacific",
+            "North America",
+        ),
+        ("도서관에서 학부생은 책을 몇 권까지 빌릴 수 있나요?", "대학원생은?", "2. 대학원생: 20권", "10권"),
+    ],
+)
+def test_a_follow_up_question_is_about_the_other_thing(
+    samples: SyncApp, before: str, question: str, first: str, absent: str
+) -> None:
+    history = [Message("user", before), Message("assistant", samples.ask(before).text)]
+    answer = samples.run(lambda app: app.pipeline.execute(question, history=history)).answer
+    assert first in answer
+    assert absent not in answer
 
 
 @pytest.mark.parametrize("language", NO_ANSWER)

@@ -7,7 +7,7 @@ previous question. The rules add words and do not write sentences: the result is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,6 +47,7 @@ _GENITIVE = re.compile(r"[가-힣]의\s(?!경우)")
 _PREPOSITION = re.compile(
     r"^\s*(?:for|in|on|with|without|at|by|during|after|before|from|to|as|if|when|per|outside|inside)\b", re.I
 )
+_NEXT_PHRASE = re.compile(r"\s(?:for|in|on|with|without|at|by|during|after|before|from|to|as|if|when|of|per)\s", re.I)
 _KOREAN_REFERENCE = re.compile(
     r"(?:^|(?<=\s))(?:그것|그건|그게|그걸|이것|이건|이게|이걸|거기|그때|그분|그들|그녀|그는|그가|그의|그를|그에게|그럴|그렇게|이렇게"
     r"|이때|여기)(?:[가-힣]{0,3})(?=[\s?,.]|$)"
@@ -104,10 +105,11 @@ def kind_of(question: str) -> Kind:
     return "attribute" if body != question and len(words) <= 2 else "alone"
 
 
-def standing_alone(question: str, before: Iterable[str]) -> tuple[str, Kind]:
+def standing_alone(question: str, before: Sequence[str]) -> tuple[str, Kind]:
     """The search query, and how the question depends on those before it (oldest first).
 
-    What a contrast replaces is left out: `full-time` before "and for part time?", 군휴학 before "그럼 육아휴학은?".
+    What a contrast replaces is left out: `full-time` before "and for part time?", 군휴학 before "그럼 육아휴학은?", "in
+    Europe" before "and in Asia?".
     """
     thread = Thread()
     for earlier in before:
@@ -119,7 +121,9 @@ def standing_alone(question: str, before: Iterable[str]) -> tuple[str, Kind]:
     known = set(terms(question))
     carried = [word for word in context if not known.issuperset(terms(word))]
     if kind == "contrast":
-        carried = [word for word in carried if not is_sibling(compounds_of(question), word)]
+        replaced = _of_preposition(_ALSO.sub("", question), before)
+        compounds = compounds_of(question)
+        carried = [word for word in carried if word not in replaced and not is_sibling(compounds, word)]
     if not carried:
         return question, "alone"
     return f"{' '.join(carried)} {_ALSO.sub('', question).strip() or question}", kind
@@ -129,6 +133,18 @@ def content_words(text: str) -> list[str]:
     """The folded written words of a text's content, without words that only ask, refer or connect."""
     words = (word.strip(_EDGES) for word in _KOREAN_REFERENCE.sub(" ", normalise(content(text))).split())
     return [word for word in words if terms(word) and word not in _EMPTY and not _only_asks(word)]
+
+
+def _of_preposition(body: str, before: Sequence[str]) -> frozenset[str]:
+    """The words that follow, in the questions before, the preposition with which a contrast begins; of several phrases
+    with it in one question, those of the last.
+    """
+    match = _PREPOSITION.match(body)
+    if match is None:
+        return frozenset()
+    begins = re.compile(rf"\b{match[0].strip()}\s+([\w\s'-]+)", re.I)
+    last = (phrases[-1] for earlier in before if (phrases := begins.findall(earlier[:LONGEST])))
+    return frozenset(word for phrase in last for word in content_words(_NEXT_PHRASE.split(phrase)[0]))
 
 
 def _followed(thread: Thread, question: str) -> Thread:

@@ -66,6 +66,8 @@ def test_a_follow_up_question_gets_the_subject_of_the_one_before(before: list[st
     [
         (LEAVE, "And for part time?", "full-time", "vacation days part"),
         ("군휴학은 몇 학기까지 되나요?", "그럼 육아휴학은?", "군휴학", "학기 육아휴학"),
+        ("What is the limit for hotels in North America?", "And in Asia?", "north", "limit hotels Asia"),
+        ("What is the limit for hotel costs in Europe?", "and for meals?", "hotel", "limit Europe meals"),
         ("소장 임기는 몇 년이에요?", "부장은?", "소장", "임기 부장"),
         ("학부생은 책을 몇 권까지 빌릴 수 있나요?", "대학원생은?", "학부생", "책 대학원생"),
     ],
@@ -77,6 +79,11 @@ def test_a_contrast_replaces_the_thing_of_the_same_kind(
     assert kind == "contrast"
     assert replaced not in found
     assert set(terms(carried)) <= set(terms(found))
+
+
+def test_what_a_contrast_replaced_does_not_come_back_after_the_next_one() -> None:
+    found, _ = standing_alone("And in Europe?", ["What is the limit for hotels in America?", "And in Asia?"])
+    assert set(terms(found)) == set(terms("limit hotels Europe"))
 
 
 @pytest.mark.parametrize(("before", "question"), ALONE, ids=[question for _, question in ALONE])
