@@ -107,6 +107,9 @@ async def test_the_log_is_read_by_pages(opened: House) -> None:
     assert {line["actor"] for line in (await owner.get("/audit?actor=owner")).json()["lines"]} == {"owner"}
     assert (await owner.get("/audit?since=2999-01-01")).json() == {"lines": [], "before": None}
     assert_failure(await owner.get("/audit?limit=0"), 422)
+    for until in ("2030-01-30", "2030-01-31T00:00:00Z"):
+        reversed_range = await owner.get("/audit", params={"since": "2030-01-31", "until": until})
+        assert "`until` must be later than `since`" in assert_failure(reversed_range, 422)["detail"]
 
 
 class Away:

@@ -331,6 +331,55 @@ async def test_an_answer_is_corrected_by_passages(app: App, store: Store, tmp_pa
     assert (await app.review.get(str(item.item_id))).proposal["chosen"] == []
 
 
+def hashes_of(item: Item) -> dict[str, str]:
+    """The passages of an item as a reviewer reads them."""
+    return {row["chunk_id"]: row["content_hash"] for row in item.proposal["passages"]}
+
+
+async def test_a_decision_never_stores_a_text_that_its_reviewer_did_not_read(
+    app: App, store: Store, tmp_path: Path
+) -> None:
+    rows = shelf(2)
+    await app.ingest([written(tmp_path / "shelf.jsonl", rows)])
+    broth, stew, shed = await passages_of(app, f"{KITCHEN} 0", f"{KITCHEN} 1", f"{GARDEN} 0")
+    item_id = str((await offered(app, [broth], [broth, stew])).item_id)
+    read = hashes_of(await app.review.get(item_id, passages=[shed, "x", f"{uuid.uuid4()}:0"]))
+    assert list(read) == [broth, stew, shed]
+    replaced = [{**row, "text": "Another text. " + row["text"]} for row in rows]
+    await app.ingest([written(tmp_path / "shelf.jsonl", replaced)])
+    for refused in (
+        app.review.correct(item_id, passages=[shed], content_hashes=read),
+        app.review.approve(item_id, content_hashes=read),
+        app.review.approve(item_id, content_hashes={stew: read[stew]}),  # does not tell what was read of the cited one
+    ):
+        with pytest.raises(Conflict, match="Read the item again"):
+            await refused
+    await app.delete_document(stew.partition(":")[0])
+    with pytest.raises(Conflict, match="or is gone"):
+        await app.review.correct(item_id, passages=[stew], content_hashes=read)
+    with pytest.raises(InvalidInput, match="12 to 64"):
+        await app.review.approve(item_id, content_hashes={broth: ""})
+    assert (await app.review.get(item_id)).status == "waiting"
+    now = hashes_of(await app.review.get(item_id, passages=[shed]))
+    assert now[shed] != read[shed]
+    short = {key: value[:12] for key, value in now.items()}
+    await app.review.correct(item_id, passages=[shed], content_hashes=short)
+    [row] = store.rows("select proposal -> 'chosen' from review_queue where status = 'corrected'")
+    assert row[0] == [{"chunk_id": shed, "content_hash": now[shed]}]
+
+
+async def test_hashes_are_for_answers(app: App, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
+    await app.ingest([one(tmp_path / "ledger.jsonl", "Ledger", "The ledger lists debits and credits of the quarter.")])
+    item = await only_item(app)
+    for refused in (
+        app.review.approve(str(item.item_id), content_hashes={"a:0": "0" * 64}),
+        app.review.correct(str(item.item_id), "House", content_hashes={"a:0": "0" * 64}),
+    ):
+        with pytest.raises(InvalidInput, match="document"):
+            await refused
+
+
 async def test_foreign_and_unknown_passages_get_the_same_error(app: App, tmp_path: Path) -> None:
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
     broth, shed = await passages_of(app, f"{KITCHEN} 0", f"{GARDEN} 0")

@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, skipped } from "./browser";
+import { findAndPick, useShortcuts } from "./reviewing";
 import { startService, type Service } from "./service";
 import { expectFailure, FAILURES } from "./states";
 
@@ -195,34 +196,73 @@ inBrowser("review", () => {
 
   test("a passage that disappeared while the item was open is named, and the rest can be decided", async () => {
     await skipAll();
-    const memo = { id: "memo", title: "Canteen memo", text: "The canteen serves lentil soup on Tuesdays only." };
-    const form = new FormData();
-    form.append("files", new Blob([JSON.stringify(memo)]), "memo.jsonl");
-    form.append("category", "Samples/Handbook");
-    const { documents } = await json<{ documents: { document_id: string }[] }>("/documents", {
-      method: "POST",
-      body: form,
-    });
+    const documentId = await ingestMemo("The canteen serves lentil soup on Tuesdays only.");
     await chat("Which warm meals like lentil soup does the canteen offer to visitors?");
     const item = await itemOf("answer");
     const page = await open(`#/review/${item.item_id}`, {}, url());
     const box = page.locator("article li", { hasText: "lentil soup" }).getByRole("checkbox");
     await box.check();
-    await page.getByText("Find other passages").click();
-    await page.getByLabel("Words of the passage").fill("parental leave");
-    await page.getByRole("search").getByRole("button", { name: "Search" }).click();
-    await page.locator("details li input[type=checkbox]").first().click();
-    await fetch(`${url()}/documents/${documents[0]?.document_id}`, { method: "DELETE" });
-    await page.getByRole("button", { name: "Correct with 2 passages" }).click();
-    await page.getByRole("alert").filter({ hasText: "There is no passage" }).waitFor();
+    await findAndPick(page, "parental leave");
+    const correct = (n: string) => page.getByRole("button", { name: `Correct with ${n}` });
+    await correct("2 passages").waitFor();
+    await fetch(`${url()}/documents/${documentId}`, { method: "DELETE" });
+    await correct("2 passages").click();
+    await page.getByRole("alert").filter({ hasText: "or is gone" }).waitFor();
     await box.waitFor({ state: "detached" });
     await page.getByText("1 passage that you had picked does not exist any more").waitFor();
     await expectAccessible(page);
     await picture(page, "review-gone-en-light-1280");
-    await page.getByRole("button", { name: "Correct with 1 passage" }).click();
+    await correct("1 passage").click();
     await page.getByText("Nothing waits for a review").waitFor();
     expect((await read(item.item_id)).status).toBe("corrected");
-    await close(page, /422/);
+    await close(page, /409/);
+  });
+
+  test.each(["a", "x"])(
+    "a passage that was replaced while the item was open: %s decides after reading it",
+    async (key) => {
+      await skipAll();
+      await ingestMemo("The canteen serves lentil soup on Tuesdays only.");
+      await chat(`How often does the canteen serve lentil soup to visitors (${key})?`);
+      const item = await itemOf("answer");
+      const page = await open(`#/review/${item.item_id}`, {}, url());
+      const passage = page.locator("article li", { hasText: "lentil soup" });
+      await passage.waitFor();
+      if (key === "x") {
+        await passage.getByRole("checkbox").check();
+        await findAndPick(page, "parental leave"); // another choice than what the answer cites
+      }
+      if (key === "a") await passage.getByText("Cited").waitFor();
+      await ingestMemo("The canteen serves lentil soup on Fridays, too.");
+      await page.keyboard.press(key);
+      await page.getByRole("alert").filter({ hasText: "A passage has changed since you read it" }).waitFor();
+      await page.getByText("Fridays").waitFor();
+      await passage.getByText("Text has changed").waitFor();
+      expect((await read(item.item_id)).status).toBe("waiting");
+      await expectAccessible(page);
+      await picture(page, `review-changed-${key}-en-light-1280`);
+      await page.keyboard.press(key);
+      await page.getByText("Nothing waits for a review").waitFor();
+      expect((await read(item.item_id)).status).toBe(key === "a" ? "approved" : "corrected");
+      await close(page, /409/);
+    },
+  );
+
+  test("a focused passage is above the bar of the decisions", async () => {
+    await skipAll();
+    await chat("Which rules apply to students, employees and their leave?");
+    const item = await itemOf("answer");
+    const page = await open(`#/review/${item.item_id}`, {}, url());
+    await page.locator("article li input[type=checkbox]").first().waitFor();
+    for (const box of await page.locator("article li input[type=checkbox]").all()) {
+      await box.focus();
+      const { bottom, top } = await page.evaluate(() => ({
+        bottom: document.activeElement?.closest("li")?.getBoundingClientRect().bottom ?? 0,
+        top: document.querySelector("section[aria-label=Decision]")?.getBoundingClientRect().top ?? 0,
+      }));
+      expect(bottom).toBeLessThanOrEqual(top);
+    }
+    await close(page);
   });
 });
 
@@ -230,6 +270,16 @@ inBrowser("review", () => {
 async function retried(): Promise<Item[]> {
   await chat("How many weeks of parental leave are there?");
   return waiting();
+}
+
+/** Adds or replaces a document with this text; gives its id. */
+async function ingestMemo(text: string): Promise<string> {
+  const form = new FormData();
+  form.append("files", new Blob([JSON.stringify({ id: "memo", title: "Canteen memo", text })]), "memo.jsonl");
+  form.append("category", "Samples/Handbook");
+  const sent = { method: "POST", body: form };
+  const { documents } = await json<{ documents: { document_id: string }[] }>("/documents", sent);
+  return documents[0]?.document_id ?? "";
 }
 
 const chat = (message: string) =>
@@ -244,11 +294,4 @@ async function skipAll(): Promise<void> {
   const headers = { "Content-Type": "application/json" };
   for (const item of await waiting())
     await json(`/review/${item.item_id}/skip`, { method: "POST", headers, body: "{}" });
-}
-
-async function useShortcuts(page: Page, on: boolean): Promise<void> {
-  await page.getByRole("button", { name: "Options" }).click();
-  await page.getByLabel("Use shortcuts").setChecked(on);
-  await page.keyboard.press("Escape");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
 }

@@ -130,9 +130,15 @@ class Audit:
         """The newest lines with a number below `before`, a time from `since` on and before `until`, by `actor`.
 
         Of actions that contain `action` in any case, with this decision, about the object with the id `subject`.
+        Raises `InvalidInput` for a limit out of range, and when `until` is not later than `since`.
         """
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,}.")
+        if since is not None and until is not None and since >= until:
+            raise InvalidInput(
+                f"No line can lie since {since.isoformat()} and before {until.isoformat()}: `until` must be later than "
+                "`since`. Exchange them."
+            )
         await self._writer.flush()
         filters = AuditFilter(before, since, until, actor, action, decision, subject)
         return await self._store.newest(limit, filters)

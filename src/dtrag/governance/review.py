@@ -79,20 +79,37 @@ class Review:
         items, total = await self._store.waiting(scope, limit, offset, await self._grants(caller, taxonomy))
         return [_listed(item, caller, scope, taxonomy) for item in items], total
 
-    async def get(self, item_id: str, *, caller: Caller = LOCAL) -> Item:
-        """An item, open or decided. Raises `NotFound`, also when the caller may not see it."""
-        taxonomy, scope = await self._seen(caller)
-        return await self._shown(await self._item(item_id, scope, caller, taxonomy), caller, scope, taxonomy)
+    async def get(self, item_id: str, *, passages: Sequence[str] = (), caller: Caller = LOCAL) -> Item:
+        """An item, open or decided; an answer also with further `passages`, such as those that a search found.
 
-    async def approve(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> Item:
-        """Accept the proposal. Raises `NotFound`, `Conflict` for a decided item, `InvalidInput` without a proposal."""
+        Raises `NotFound`, also when the caller may not see it.
+        """
+        taxonomy, scope = await self._seen(caller)
+        item = await self._item(item_id, scope, caller, taxonomy)
+        return await self._shown(item, caller, scope, taxonomy, passages)
+
+    async def approve(
+        self,
+        item_id: str,
+        note: str = "",
+        *,
+        content_hashes: Mapping[str, str] | None = None,
+        caller: Caller = LOCAL,
+    ) -> Item:
+        """Accept the proposal. Raises `NotFound`, `Conflict` for a decided item, `InvalidInput` without a proposal.
+
+        `content_hashes` (id of a passage -> hash, or its first 12 digits) are those of the passages as the reviewer
+        read them: `Conflict` if the answer cites one with another text by now.
+        """
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
-            cited = await cited_passages(item, self._index, scope, taxonomy)
+            cited = await cited_passages(item, self._index, scope, taxonomy, content_hashes)
             own = _caused(item, caller)
             decision = Decision("approved", caller.name, _now(), None, _note(note), cited, caller.owner, own)
             return await self._decide(item, decision, caller)
+        if content_hashes:
+            raise InvalidInput("Content hashes are for the passages of an answer, but this item is about a document.")
         if item.node_id not in taxonomy.nodes or not _within(item.node_id, scope):
             raise InvalidInput("The item proposes no category of the tree. Give it one with: dtrag review correct")
         return await self._decide(item, Decision("approved", caller.name, _now(), item.node_id, _note(note)), caller)
@@ -104,22 +121,24 @@ class Review:
         note: str = "",
         *,
         passages: Sequence[str] = (),
+        content_hashes: Mapping[str, str] | None = None,
         caller: Caller = LOCAL,
     ) -> Item:
         """Choose another category for a document, or the passages that answer the question of an answer.
 
-        Raises as `approve`, and `InvalidInput` for an unknown path or passage, or one that the caller may not see.
+        Raises as `approve`, and `InvalidInput` for an unknown path or passage, or one that the caller may not see;
+        `content_hashes` as for `approve`, of the chosen passages.
         """
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
             if path:
                 raise InvalidInput("An answer has no category: give the passages that answer the question instead.")
-            chosen = await chosen_passages(passages, item, self._index, scope, taxonomy)
+            chosen = await chosen_passages(passages, item, self._index, scope, taxonomy, content_hashes=content_hashes)
             own = _caused(item, caller)
             decision = Decision("corrected", caller.name, _now(), None, _note(note), chosen, caller.owner, own)
             return await self._decide(item, decision, caller)
-        if passages or not path:
+        if passages or content_hashes or not path:
             raise InvalidInput("A document is corrected by a category: give the path of one instead of passages.")
         node_id = taxonomy.find(CategoryPath.parse(path))
         if node_id is None or not _within(node_id, scope):
@@ -258,12 +277,14 @@ class Review:
             return []
         return await self._cases.add_missing(await self._store.answered(EVERYTHING, MOST_DECIDED))
 
-    async def _shown(self, item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> Item:
+    async def _shown(
+        self, item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy, further: Sequence[str] = ()
+    ) -> Item:
         """As `_listed`, and an answer with its passages."""
         shown = _listed(item, caller, scope, taxonomy)
         if item.kind == "classification":
             return shown
-        passages = await shown_passages(item, self._index, scope, taxonomy)
+        passages = await shown_passages(item, self._index, scope, taxonomy, further)
         return replace(shown, proposal={**shown.proposal, **passages})
 
     async def _grants(self, caller: Caller, taxonomy: Taxonomy) -> list[Grant]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from dtrag.core.statements import rows_of as statement_rows
 from dtrag.core.taxonomy.review import ChosenRow, Item, OfferedAnswer, PassageView
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.text.analysis import clean, normalise
-from dtrag.errors import InvalidInput
+from dtrag.errors import Conflict, InvalidInput
 from dtrag.ports import Index
 
 MAX_PASSAGES = 20
@@ -30,6 +31,8 @@ FETCHED = 1_000
 """Passages that one statement reads."""
 MAX_CHUNK_ID = 100
 """Characters of the id of a passage."""
+HASH_PATTERN = r"^[0-9a-f]{12,64}$"
+"""A content hash, or its beginning: 12 digits are enough to notice a changed text."""
 
 
 def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID | None) -> Item:
@@ -103,26 +106,44 @@ def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
         yield batch
 
 
-async def shown_passages(item: Item, index: Index, scope: Scope, taxonomy: Taxonomy) -> dict[str, list[Any]]:
-    """`passages` and `chosen` of the item as the scope may see them: others are left out."""
+async def shown_passages(
+    item: Item, index: Index, scope: Scope, taxonomy: Taxonomy, further: Sequence[str] = ()
+) -> dict[str, list[Any]]:
+    """`passages` (with `further` ones) and `chosen` of the item as the scope may see them: others are left out."""
+    if len(further) > MAX_PASSAGES:
+        raise InvalidInput(f"At most {MAX_PASSAGES} further passages are shown with an item.")
     chosen = [row["chunk_id"] for row in item.proposal.get("chosen", ())]
     offered = list(item.proposal.get("passages", ()))
     cited = frozenset(item.proposal.get("cited", ()))
-    current = await current_passages(list(dict.fromkeys((*offered, *chosen))), item, index, scope, taxonomy)
+    keys = list(dict.fromkeys((*offered, *chosen, *_well_formed(further))))
+    current = await current_passages(keys, item, index, scope, taxonomy)
     views: list[PassageView] = [
-        {"chunk_id": key, "label": label(current[key]), "text": current[key].text, "cited": key in cited}
-        for key in dict.fromkeys((*offered, *chosen))
+        {
+            "chunk_id": key,
+            "label": label(current[key]),
+            "text": current[key].text,
+            "cited": key in cited,
+            "content_hash": content_hash(current[key].text).hex(),
+        }
+        for key in keys
         if key in current
     ]
     return {"passages": views, "chosen": [key for key in chosen if key in current]}
 
 
 async def chosen_passages(
-    chunk_ids: Sequence[str], item: Item, index: Index, scope: Scope, taxonomy: Taxonomy
+    chunk_ids: Sequence[str],
+    item: Item,
+    index: Index,
+    scope: Scope,
+    taxonomy: Taxonomy,
+    *,
+    content_hashes: Mapping[str, str] | None = None,
 ) -> list[ChosenRow]:
     """The reviewer's choice with the hashes of today's texts.
 
-    Raises `InvalidInput` without passages, for too many of them, and for one that is not visible in the scope.
+    Raises `InvalidInput` without passages, for too many of them, and for one that is not visible in the scope;
+    `Conflict` for one whose text is not that of `content_hashes`.
     """
     keys = list(dict.fromkeys(chunk_ids))
     if not 1 <= len(keys) <= MAX_PASSAGES:
@@ -130,19 +151,52 @@ async def chosen_passages(
             f"An answer is corrected by 1 to {MAX_PASSAGES} passages that answer its question. "
             "`dtrag review show` lists candidates with their ids, and `dtrag search --json` finds others."
         )
-    well_formed = [key for key in keys if len(key) <= MAX_CHUNK_ID and _is_chunk_id(key)]
-    current = await current_passages(well_formed, item, index, scope, taxonomy)
+    current = await current_passages(_well_formed(keys), item, index, scope, taxonomy)
+    _check_unchanged(keys, current, content_hashes)
     for key in keys:
         if key not in current:
             raise InvalidInput(f"There is no passage {key[:60]!r} that you may see. `dtrag search --json` has ids.")
     return rows_of([current[key] for key in keys])
 
 
-async def cited_passages(item: Item, index: Index, scope: Scope, taxonomy: Taxonomy) -> list[ChosenRow]:
-    """The passages that the answer cites, as far as they exist: what an approval confirms."""
+async def cited_passages(
+    item: Item, index: Index, scope: Scope, taxonomy: Taxonomy, content_hashes: Mapping[str, str] | None = None
+) -> list[ChosenRow]:
+    """The passages that the answer cites, as far as they exist: what an approval confirms.
+
+    Raises `Conflict` for one whose text is not that of `content_hashes`.
+    """
     cited = list(item.proposal.get("cited", ()))
     current = await current_passages(cited, item, index, scope, taxonomy)
-    return rows_of([current[key] for key in cited if key in current])
+    existing = [key for key in cited if key in current]
+    _check_unchanged([*existing, *(content_hashes or ())], current, content_hashes)
+    return rows_of([current[key] for key in existing])
+
+
+def _check_unchanged(
+    keys: Iterable[str], current: Mapping[str, SearchResult], content_hashes: Mapping[str, str] | None
+) -> None:
+    """Raises `Conflict` unless each of the passages has the text that the reviewer read; None: it is not known."""
+    if content_hashes is None:
+        return
+    if not all(re.match(HASH_PATTERN, sent) for sent in content_hashes.values()):
+        raise InvalidInput("A content hash has 12 to 64 hexadecimal digits. `dtrag review show` prints it after @.")
+    for key in keys:
+        prefix, passage = content_hashes.get(key), current.get(key)
+        if prefix is None:
+            raise Conflict(
+                f"The decision would store the passage {key[:60]!r}, whose content hash you did not send: nothing was "
+                "stored. Read the item again, then decide with the hashes of all its passages."
+            )
+        if passage is None or not content_hash(passage.text).hex().startswith(prefix):
+            raise Conflict(
+                f"The passage {key[:60]!r} has another text than the one that you read, or is gone: nothing was "
+                "stored. Read the item again, then decide about the present text."
+            )
+
+
+def _well_formed(chunk_ids: Iterable[str]) -> list[str]:
+    return [key for key in chunk_ids if len(key) <= MAX_CHUNK_ID and _is_chunk_id(key)]
 
 
 def rows_of(passages: Sequence[SearchResult]) -> list[ChosenRow]:

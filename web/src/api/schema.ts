@@ -1226,6 +1226,8 @@ export interface paths {
         /**
          * Approve
          * @description Accept the proposal: a document moves to its category and becomes an example for classification.
+         *
+         *     A 409 when the item is decided already, or a passage has another text than that of its content_hash.
          */
         post: operations["approve_review__item_id__approve_post"];
         delete?: never;
@@ -3575,6 +3577,16 @@ export interface components {
          */
         CorrectBody: {
             /**
+             * Content Hashes
+             * @description For an answer: the content_hash of each passage as you read it, by chunk_id. The decision is refused with 409 when it would store a passage with another text.
+             * @example {
+             *       "0b1f0a5e-6f0c-5b8e-9d3c-2f8a7c5d1e90:3": "9f86d081884c7d659a2feaa0c55ad015"
+             *     }
+             */
+            content_hashes?: {
+                [key: string]: string;
+            } | null;
+            /**
              * Note
              * @description A comment.
              * @default
@@ -4888,7 +4900,7 @@ export interface components {
             note: string;
             /**
              * Proposal
-             * @description Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (the reasons of those who voted against it), and for a single item passages (chunk_id, label, text, cited) and chosen (chunk_ids of a decision).
+             * @description Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (the reasons of those who voted against it), and for a single item passages (chunk_id, label, text, cited, content_hash) and chosen (chunk_ids of a decision).
              */
             proposal: {
                 [key: string]: unknown;
@@ -6526,6 +6538,28 @@ export interface components {
              * @description Wrong ones.
              */
             wrong: number;
+        };
+        /**
+         * ReviewApproveBody
+         * @description The acceptance of a proposal.
+         */
+        ReviewApproveBody: {
+            /**
+             * Content Hashes
+             * @description For an answer: the content_hash of each passage as you read it, by chunk_id. The decision is refused with 409 when it would store a passage with another text.
+             * @example {
+             *       "0b1f0a5e-6f0c-5b8e-9d3c-2f8a7c5d1e90:3": "9f86d081884c7d659a2feaa0c55ad015"
+             *     }
+             */
+            content_hashes?: {
+                [key: string]: string;
+            } | null;
+            /**
+             * Note
+             * @description A comment.
+             * @default
+             */
+            note: string;
         };
         /**
          * RunLine
@@ -13790,7 +13824,10 @@ export interface operations {
     };
     item_review__item_id__get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For an answer: further passages to show, by chunk_id. */
+                passage?: string[] | null;
+            };
             header?: never;
             path: {
                 item_id: string;
@@ -13875,7 +13912,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NoteBody"];
+                "application/json": components["schemas"]["ReviewApproveBody"];
             };
         };
         responses: {

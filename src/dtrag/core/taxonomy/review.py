@@ -64,12 +64,13 @@ class ItemView(TypedDict):
 
 
 class PassageView(TypedDict):
-    """A passage of an answer for display, with the text that it has now."""
+    """A passage of an answer for display, with the text that it has now and the SHA-256 of that text."""
 
     chunk_id: str
     label: str
     text: str
     cited: bool
+    content_hash: str
 
 
 class ChosenRow(TypedDict):

@@ -35,6 +35,11 @@ class CategoryPath:
             raise InvalidInput("A category path is a list of names, such as ['AI', 'ML'].")
         if not 1 <= len(parts) <= MAX_DEPTH:
             raise InvalidInput(f"A category path has 1 to {MAX_DEPTH} names; this one has {len(parts)}.")
+        if isinstance(value, str) and not all(part.strip() for part in parts):
+            raise InvalidInput(
+                f"The category path {value[:60]!r} has a name without characters: write the names with one / between "
+                "them, such as HR/Leave."
+            )
         names = tuple(_name(part) for part in parts)
         return cls(names, tuple(normalise(name) for name in names))
 

@@ -24,14 +24,24 @@ app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The audit l
 @app.command("list")
 def list_lines(
     context: typer.Context,
+    *,
     since: Annotated[str | None, typer.Option(metavar="WHEN", help="Only lines since then (2030-01-31, UTC).")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="Only lines before then, which is later than --since.")
+    ] = None,
     actor: Annotated[str | None, typer.Option(metavar="NAME", help="Only lines of this caller.")] = None,
+    action: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only lines whose action contains this, such as /search.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of lines.")] = 100,
     as_json: Json = False,
 ) -> int:
     """List the newest lines of the audit log."""
-    earliest = _time(since)
-    rows = with_app(context, lambda opened: opened.audit.newest(limit=limit, since=earliest, actor=actor))
+    earliest, latest = _time(since), _time(until)
+    rows = with_app(
+        context,
+        lambda opened: opened.audit.newest(limit=limit, since=earliest, until=latest, actor=actor, action=action),
+    )
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
     if as_json:

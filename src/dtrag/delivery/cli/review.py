@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +23,8 @@ app = typer.Typer(
 
 _SHOWN = 300
 """Characters of a passage that `show` prints; `--json` has the whole text."""
+HASH_DIGITS = 12
+"""Digits of the content hash that `show` prints."""
 
 Limit = Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of entries.")]
 ItemId = Annotated[str, typer.Argument(metavar="ID", help="The id from the list.", show_default=False)]
@@ -46,9 +48,21 @@ def list_items(context: typer.Context, limit: Limit = 100, offset: Offset = 0, a
 
 
 @app.command("show")
-def show(context: typer.Context, item_id: ItemId, as_json: Json = False) -> int:
+def show(
+    context: typer.Context,
+    item_id: ItemId,
+    passage: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHUNK_ID",
+            help="For an answer: a further passage to show; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
     """Show one item: the proposal, its reasons and the alternatives."""
-    item = with_app(context, lambda opened: opened.review.get(item_id))
+    item = with_app(context, lambda opened: opened.review.get(item_id, passages=passage or ()))
     from dtrag.delivery.cli.console import data, facts, show_json
 
     if as_json:
@@ -76,9 +90,25 @@ def show(context: typer.Context, item_id: ItemId, as_json: Json = False) -> int:
 
 
 @app.command("approve")
-def approve(context: typer.Context, item_id: ItemId, note: Note = "", as_json: Json = False) -> int:
+def approve(
+    context: typer.Context,
+    item_id: ItemId,
+    passage: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHUNK_ID@HASH",
+            help="For an answer: a cited passage as `show` printed it; refused if its text has changed.",
+            show_default=False,
+        ),
+    ] = None,
+    note: Note = "",
+    as_json: Json = False,
+) -> int:
     """Accept the proposal."""
-    return _decide(context, lambda queue: queue.approve(item_id, note), as_json)
+    keys, hashes = _with_hashes(passage or ())
+    if len(hashes) < len(keys):
+        raise typer.BadParameter("give --passage with the hash, as CHUNK_ID@HASH: `dtrag review show` prints it")
+    return _decide(context, lambda queue: queue.approve(item_id, note, content_hashes=hashes or None), as_json)
 
 
 @app.command("correct")
@@ -93,8 +123,9 @@ def correct(
     passage: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CHUNK_ID",
-            help="For an answer: a passage that answers its question; may be repeated.",
+            metavar="CHUNK_ID[@HASH]",
+            help="For an answer: a passage that answers its question; may be repeated. With the hash that `show` "
+            "prints, the decision is refused if the text has changed.",
             show_default=False,
         ),
     ] = None,
@@ -104,7 +135,14 @@ def correct(
     """Choose another category for a document, or the passages that answer the question of an answer."""
     if (path is None) == (not passage):
         raise typer.BadParameter("give either PATH, for a document, or --passage, for an answer")
-    return _decide(context, lambda queue: queue.correct(item_id, path, note, passages=passage or ()), as_json)
+    keys, hashes = _with_hashes(passage or ())
+    if hashes and len(hashes) < len(keys):
+        raise typer.BadParameter("give the hash of every --passage or of none")
+    return _decide(
+        context,
+        lambda queue: queue.correct(item_id, path, note, passages=keys, content_hashes=hashes or None),
+        as_json,
+    )
 
 
 @app.command("skip")
@@ -140,6 +178,12 @@ def _decide(context: typer.Context, decision: Callable[[Review], Awaitable[Item]
     return OK
 
 
+def _with_hashes(passages: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The ids of `CHUNK_ID@HASH`, and the hashes of those that have one."""
+    parts = [passage.partition("@") for passage in passages]
+    return [key for key, _, _ in parts], {key: found for key, _, found in parts if found}
+
+
 def _answer_rows(item: Item) -> list[tuple[str, str]]:
     proposal = item.proposal
     rows = [("Agent", str(item.agent_id))] if item.agent_id else []
@@ -151,7 +195,8 @@ def _answer_rows(item: Item) -> list[tuple[str, str]]:
     for n, passage in enumerate(proposal["passages"]):
         marks = [word for word, holds in _marks(passage, proposal).items() if holds]
         cited = f" ({', '.join(marks)})" if marks else ""
-        rows.append(("Passages" if not n else "", f"{passage['chunk_id']}{cited}"))
+        identified = f"{passage['chunk_id']}@{passage['content_hash'][:HASH_DIGITS]}"
+        rows.append(("Passages" if not n else "", f"{identified}{cited}"))
         rows.append(("", f"{passage['label']}: {_shortened(passage['text'])}"))
     return rows
 

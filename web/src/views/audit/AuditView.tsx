@@ -1,49 +1,52 @@
 /** Audit log: search, pages, and the proof that no line was changed. */
 import { useEffect, useState } from "preact/hooks";
-import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
-import { asProblem, type Problem } from "../../api/problem";
 import type { components } from "../../api/schema";
 import { Badge, type Tone } from "../../parts/Badge";
 import { Button } from "../../parts/Button";
-import { CopyButton } from "../../parts/CopyButton";
 import { DataTable } from "../../parts/DataTable";
 import { Field } from "../../parts/Field";
 import { Page } from "../../parts/Page";
 import { Segmented } from "../../parts/Segmented";
-import { Empty, Failure, Loaded } from "../../parts/States";
+import { Empty, Loaded } from "../../parts/States";
 import { formatDateTime, formatNumber } from "../../text/texts";
-import { address, DECISIONS, isFiltered, NO_FILTERS, parametersOf, type AuditState } from "./state";
+import { address, DECISIONS, isFiltered, isReversed, NO_FILTERS, parametersOf, type AuditState } from "./state";
 import { t } from "./text";
+import { Verify } from "./Verify";
 import styles from "./AuditView.module.css";
 
 type Line = components["schemas"]["AuditLine"];
-type Verdict = components["schemas"]["VerdictShape"];
 const TONES: Record<string, Tone> = { allowed: "good", denied: "bad", done: "neutral" };
 const SHOWN_IDS = 2;
 
 export default function AuditView() {
   const state = address.read();
   const parameters = parametersOf(state);
-  const page = useResource((signal) => api.get("/audit", { query: parameters, signal }), [JSON.stringify(parameters)]);
+  const reversed = isReversed(state);
+  const page = useResource(reversed ? null : (signal) => api.get("/audit", { query: parameters, signal }), [
+    JSON.stringify(parameters),
+  ]);
   return (
     <Page title={t("audit.title")} lead={t("audit.lead")}>
       <Verify />
       <Filters state={state} />
-      <Loaded resource={page} lines={8}>
-        {({ lines, before }) => (
-          <>
-            {lines.length === 0 ? <Nothing filtered={isFiltered(state)} /> : <Lines lines={lines} />}
-            {(state.before > 0 || before !== null) && (
-              <nav class={styles.pages} aria-label={t("audit.lines")}>
-                {state.before > 0 && <a href={address.link({ before: 0 })}>{t("audit.newest")}</a>}
-                {before !== null && <a href={address.link({ before })}>{t("audit.older")}</a>}
-              </nav>
-            )}
-          </>
-        )}
-      </Loaded>
+      {reversed ? (
+        <Empty title={t("audit.reversed")} text={t("audit.reversedHelp")} alert>
+          <Button onClick={() => address.set({ since: state.until, until: state.since, before: 0 })}>
+            {t("audit.exchange")}
+          </Button>
+        </Empty>
+      ) : (
+        <Loaded resource={page} lines={8}>
+          {({ lines, before }) => (
+            <>
+              {lines.length === 0 ? <Nothing filtered={isFiltered(state)} /> : <Lines lines={lines} />}
+              <Pages lines={lines} from={state.before} before={before} />
+            </>
+          )}
+        </Loaded>
+      )}
     </Page>
   );
 }
@@ -54,6 +57,29 @@ function Nothing({ filtered }: { filtered: boolean }) {
     <Empty title={t("audit.none")} text={t("audit.noneHelp")}>
       <Button onClick={() => address.set(NO_FILTERS)}>{t("audit.clear")}</Button>
     </Empty>
+  );
+}
+
+interface PagesProps {
+  lines: readonly Line[];
+  /** The line number before which this page begins; 0 for the newest page. */
+  from: number;
+  /** That of the next page; null on the last one. */
+  before: number | null;
+}
+
+function Pages({ lines, from, before }: PagesProps) {
+  const [newest, oldest] = [lines[0]?.number, lines.at(-1)?.number];
+  if (from === 0 && before === null) return null;
+  return (
+    <nav class={styles.pages} aria-label={t("audit.pages")}>
+      {newest !== undefined && oldest !== undefined && (
+        <span>{t("audit.range", { first: formatNumber(newest), last: formatNumber(oldest) })}</span>
+      )}
+      {from > 0 && <a href={address.link({ before: 0 })}>{t("audit.newest")}</a>}
+      {before !== null && <a href={address.link({ before })}>{t("audit.older")}</a>}
+      {before !== null && <a href={address.link({ before: 2 })}>{t("audit.first")}</a>}
+    </nav>
   );
 }
 
@@ -150,44 +176,3 @@ function Filters({ state }: { state: AuditState }) {
     </form>
   );
 }
-
-function Verify() {
-  const [verdict, setVerdict] = useState<Verdict | null>(null);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const [busy, setBusy] = useState(false);
-  const sentence = verdict && (verdict.ok ? t("audit.intact", { n: verdict.lines }) : damage(verdict));
-  const verify = async () => {
-    setBusy(true);
-    setProblem(null);
-    try {
-      const found = await api.get("/audit/verify");
-      setVerdict(found);
-      announce(found.ok ? t("audit.intact", { n: found.lines }) : damage(found));
-    } catch (error) {
-      setProblem(asProblem(error));
-    }
-    setBusy(false);
-  };
-  return (
-    <section class={styles.verify}>
-      <Button icon="check" disabled={busy} onClick={() => void verify()}>
-        {t(busy ? "audit.verifying" : "audit.verify")}
-      </Button>
-      {verdict && (
-        <div class={styles.verdict}>
-          <Badge tone={verdict.ok ? "good" : "bad"}>{sentence}</Badge>
-          {verdict.ok && (
-            <p class={styles.hint}>
-              {t("audit.head")} <code>{verdict.head}</code>{" "}
-              <CopyButton text={verdict.head} label={t("audit.copyHead")} />
-            </p>
-          )}
-        </div>
-      )}
-      {problem && <Failure problem={problem} />}
-    </section>
-  );
-}
-
-const damage = (verdict: Verdict): string =>
-  `${t("audit.damaged", { n: verdict.first_bad ?? verdict.lines + 1 })} ${verdict.reason}`.trim();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isFiltered, NO_FILTERS, parametersOf } from "./state";
+import { isFiltered, isReversed, NO_FILTERS, parametersOf } from "./state";
 
 test("empty fields are not sent", () => {
   expect(parametersOf(NO_FILTERS)).toEqual({ limit: 100 });
@@ -19,4 +19,10 @@ test("a page of older lines is no filter", () => {
 
 test("a day that is none is left out", () => {
   expect(parametersOf({ ...NO_FILTERS, since: "yesterday" }).since).toBeUndefined();
+});
+
+test("a range whose first day is after the last one is reversed; one day is a range", () => {
+  expect(isReversed({ since: "2030-02-01", until: "2030-01-31" })).toBe(true);
+  expect(isReversed({ since: "2030-01-31", until: "2030-01-31" })).toBe(false);
+  expect(isReversed({ since: "2030-01-31", until: "" })).toBe(false);
 });

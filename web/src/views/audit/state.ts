@@ -45,3 +45,7 @@ export const isFiltered = (state: AuditState): boolean => {
   const { limit, before, ...filters } = parametersOf(state);
   return limit > 0 && before === undefined && Object.values(filters).some((value) => value !== undefined);
 };
+
+/** Whether the first day is after the last one: no line can lie between them. */
+export const isReversed = ({ since, until }: Pick<AuditState, "since" | "until">): boolean =>
+  since !== "" && until !== "" && since > until;

@@ -18,12 +18,13 @@ const ACCEPTED = [...CONTENT_TYPES.flatMap((type) => FILE_KINDS[type].suffixes),
 export function UploadPanel() {
   const [over, setOver] = useState(false);
   const [category, setCategory] = useState("");
-  const [missing, setMissing] = useState(false);
+  const [mistake, setMistake] = useState<"upload.categoryMissing" | "upload.categoryEmpty" | null>(null);
   const needsCategory = Array.isArray(caller.value?.scope);
   useWarning();
   const add = (found: Found) => {
-    if (needsCategory && !category.trim()) return setMissing(true);
-    setMissing(false);
+    if (needsCategory && !category.trim()) return setMistake("upload.categoryMissing");
+    if (hasEmptyName(category)) return setMistake("upload.categoryEmpty");
+    setMistake(null);
     addFiles(found, formatPath(parsePath(category.trim())));
   };
   const drop = (event: DragEvent) => {
@@ -54,7 +55,7 @@ export function UploadPanel() {
           value={category}
           onInput={setCategory}
           required={needsCategory}
-          error={missing ? t("upload.categoryMissing") : undefined}
+          error={mistake ? t(mistake) : undefined}
         />
       </div>
       {items.value.length > 0 ? <UploadQueue /> : skipped.value.size > 0 && <SkippedOnly />}
@@ -127,6 +128,10 @@ function CategoryField({ value, required, error, onInput }: CategoryProps) {
     </div>
   );
 }
+
+/** Whether a category path has nothing before, between or after its slashes. */
+const hasEmptyName = (category: string): boolean =>
+  category.trim() !== "" && category.split("/").some((name) => !name.trim());
 
 function pathsOf(tree: readonly Branch[]): string[] {
   return tree.flatMap((branch) => [formatPath(branch.path), ...pathsOf(branch.children)]);

@@ -66,3 +66,27 @@ test("when signing in with the first key fails, the secret is still there, and c
   button("I have stored it: sign in")?.click();
   await vi.waitFor(() => expect(onClose).toHaveBeenCalledOnce());
 });
+
+test("a public key is for an agent that is picked, and is not created without one", async () => {
+  const agent = { agent_id: "0b1f0a5e-1", name: "Desk", allowed_category_paths: [["HR", "Leave"], ["IT"]] };
+  const answers: Record<string, object> = {
+    "/session": ADMIN,
+    "/taxonomy/active/tree": { version: "1", tree: [] },
+    "/agents?limit=500&offset=0": { agents: [agent], total: 1, limit: 500, offset: 0 },
+  };
+  vi.stubGlobal("fetch", (url: string) => Promise.resolve(Response.json(answers[url])));
+  await load();
+  mount(<NewKey onClose={() => undefined} onCreated={() => undefined} />);
+  [...document.querySelectorAll<HTMLInputElement>("input[type=radio]")].at(-1)?.click();
+  await vi.waitFor(() => expect(document.querySelector("select")).not.toBeNull());
+  const field = document.querySelector<HTMLInputElement>("input");
+  if (field) field.value = "site";
+  field?.dispatchEvent(new Event("input", { bubbles: true }));
+  await vi.waitFor(() => expect(document.querySelectorAll("option")).toHaveLength(2));
+  expect(button("Create the key")?.disabled).toBe(true);
+  const select = document.querySelector("select");
+  if (select) select.value = agent.agent_id;
+  select?.dispatchEvent(new Event("change", { bubbles: true }));
+  await vi.waitFor(() => expect(button("Create the key")?.disabled).toBe(false));
+  expect(document.body.textContent).toContain("It answers from: HR › Leave, IT.");
+});

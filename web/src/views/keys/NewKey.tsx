@@ -1,5 +1,5 @@
 /** The form for a new key; afterwards its secret, once. */
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { caller, signIn } from "../../app/session";
@@ -13,6 +13,7 @@ import { Segmented } from "../../parts/Segmented";
 import { Failure, Loaded } from "../../parts/States";
 import type { Selection } from "../../parts/branches";
 import { TreePicker } from "../../parts/TreePicker";
+import { AgentPicker } from "./AgentPicker";
 import { t } from "./text";
 import styles from "./NewKey.module.css";
 
@@ -40,10 +41,13 @@ export function requestOf(draft: Draft): NewKeyBody {
     scope: isPublic || draft.scope.length === 0 ? null : draft.scope.map((path) => [...path]),
     expires_at: draft.expires ? new Date(`${draft.expires}T23:59:59`).toISOString() : null,
     rate_per_minute: null,
-    agent_id: isPublic ? draft.agent.trim() || null : null,
+    agent_id: isPublic ? draft.agent || null : null,
     origins: isPublic ? draft.origins.split(/\s+/).filter(Boolean) : [],
   };
 }
+
+const isComplete = (draft: Draft): boolean =>
+  draft.name.trim() !== "" && (draft.role !== "public" || draft.agent !== "");
 
 /** `onCreated` is called when the secret was read: the first key ends the state without keys, and this view with it. */
 export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated: () => void }) {
@@ -84,13 +88,8 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
           </Button>
         }
       >
-        <div class={styles.form}>
-          <p>{t("new.once")}</p>
-          {isFirst && <p>{t("new.firstDone")}</p>}
-          <code class={styles.secret}>{secret}</code>
-          <CopyButton small={false} text={secret} label={t("new.secret")} />
-          {problem && <Failure problem={problem} />}
-        </div>
+        <Secret secret={secret} isFirst={isFirst} />
+        {problem && <Failure problem={problem} />}
       </Dialog>
     );
   return (
@@ -102,7 +101,7 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
       footer={
         <>
           <Button onClick={onClose}>{t("keys.cancel")}</Button>
-          <Button kind="main" disabled={!draft.name.trim()} onClick={() => void create()}>
+          <Button kind="main" disabled={!isComplete(draft)} onClick={() => void create()}>
             {t("new.create")}
           </Button>
         </>
@@ -129,13 +128,7 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
         )}
         {draft.role === "public" ? (
           <>
-            <Field
-              label={t("new.agent")}
-              hint={t("new.agentHint")}
-              value={draft.agent}
-              autocomplete="off"
-              onInput={(agent) => change({ agent })}
-            />
+            <AgentPicker value={draft.agent} onPick={(agent) => change({ agent })} />
             <Field
               label={t("new.origins")}
               hint={t("new.originsHint")}
@@ -157,6 +150,25 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
         {problem && <Failure problem={problem} />}
       </div>
     </Dialog>
+  );
+}
+
+/** The secret, selected for copying by hand, too; it has the focus, since the button that created it is gone. */
+function Secret({ secret, isFirst }: { secret: string; isFirst: boolean }) {
+  const text = useRef<HTMLElement>(null);
+  useEffect(() => {
+    text.current?.focus();
+    if (text.current) getSelection()?.selectAllChildren(text.current);
+  }, []);
+  return (
+    <div class={styles.form}>
+      <p>{t("new.once")}</p>
+      {isFirst && <p>{t("new.firstDone")}</p>}
+      <code class={styles.secret} ref={text} tabIndex={-1}>
+        {secret}
+      </code>
+      <CopyButton small={false} text={secret} label={t("new.secret")} />
+    </div>
   );
 }
 

@@ -22,7 +22,7 @@ test("a public key has an agent and pages, and no scope", () => {
     ...DRAFT,
     role: "public",
     scope: [["HR"]],
-    agent: " a1 ",
+    agent: "a1",
     origins: "https://a.example  https://b.example",
   });
   expect(request).toMatchObject({ scope: null, agent_id: "a1", origins: ["https://a.example", "https://b.example"] });

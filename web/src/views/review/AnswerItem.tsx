@@ -8,8 +8,8 @@ import { Markdown } from "../../parts/Markdown";
 import { languageOf } from "../../text/language";
 import { Decisions } from "./Decisions";
 import { FindPassages } from "./FindPassages";
-import { answerOf, type Passage } from "./items";
-import { Reasons, type Deciding } from "./ItemPanel";
+import { answerOf, changedSince, hashesOf, type Passage } from "./items";
+import { Reasons, type Answering } from "./ItemPanel";
 import { PassageList } from "./PassageList";
 import { t } from "./text";
 import styles from "./AnswerItem.module.css";
@@ -17,16 +17,17 @@ import styles from "./AnswerItem.module.css";
 /** Passages of one correction. */
 const MOST = 20;
 
-export function AnswerItem({ item, onDecided, onStale }: Deciding) {
+export function AnswerItem({ item, added, loading, onAdd, onDecided, onStale }: Answering) {
   const answer = answerOf(item);
   const waiting = item.status === "waiting";
   const cited = answer.passages.filter((passage) => passage.cited).map((passage) => passage.id);
   const [ticked, setPicked] = useState<readonly string[]>(waiting ? cited : answer.chosen);
-  const [added, setAdded] = useState<readonly Passage[]>([]);
   const list = useRef<HTMLElement>(null);
-  const passages = [...answer.passages, ...added.filter((one) => !answer.passages.some(({ id }) => id === one.id))];
+  const passages = answer.passages;
+  const changed = useChanged(passages);
   // A passage may disappear while the item is open: what cannot be seen cannot be unticked.
   const picked = ticked.filter((id) => passages.some((passage) => passage.id === id));
+  const gone = loading ? 0 : ticked.length - picked.length;
   const toggle = (id: string) =>
     setPicked(picked.includes(id) ? picked.filter((other) => other !== id) : [...picked, id]);
   const pick = () => list.current?.querySelector<HTMLInputElement>("input")?.focus();
@@ -58,9 +59,9 @@ export function AnswerItem({ item, onDecided, onStale }: Deciding) {
       )}
       <section class={styles.section} ref={list} aria-labelledby="passages-title">
         <h3 id="passages-title">{t("answer.passages")}</h3>
-        {picked.length < ticked.length && (
+        {gone > 0 && (
           <p class={styles.note} role="status">
-            {t("answer.gone", { n: ticked.length - picked.length })}
+            {t("answer.gone", { n: gone })}
           </p>
         )}
         {passages.length === 0 ? (
@@ -71,6 +72,7 @@ export function AnswerItem({ item, onDecided, onStale }: Deciding) {
             <PassageList
               passages={passages}
               picked={picked}
+              changed={changed}
               full={picked.length >= MOST}
               onToggle={waiting ? toggle : undefined}
             />
@@ -79,9 +81,10 @@ export function AnswerItem({ item, onDecided, onStale }: Deciding) {
         {waiting && (
           <FindPassages
             shown={passages}
-            onAdd={(passage) => {
-              setAdded([...added, passage]);
-              if (picked.length < MOST) setPicked([...picked, passage.id]);
+            full={added.length >= MOST}
+            onAdd={(id) => {
+              onAdd(id);
+              if (picked.length < MOST) setPicked([...picked, id]);
             }}
           />
         )}
@@ -89,26 +92,40 @@ export function AnswerItem({ item, onDecided, onStale }: Deciding) {
       {waiting && (
         <Decisions
           item={item}
+          hashes={hashesOf(passages, cited)}
           onDecided={onDecided}
           onStale={onStale}
           correct={(note, decide) => (
-            <Button
-              kind={same ? "plain" : "main"}
+            <Correct
+              n={picked.length}
               disabled={same || picked.length === 0}
-              onClick={() =>
+              onCorrect={() =>
                 decide("corrected", () =>
                   api.post("/review/{item_id}/correct", {
                     path: { item_id: item.item_id },
-                    body: { note, passages: [...picked] },
+                    body: { note, passages: [...picked], content_hashes: hashesOf(passages, picked) },
                   }),
                 )
               }
-            >
-              {t("answer.correct", { n: picked.length })}
-            </Button>
+            />
           )}
         />
       )}
     </>
   );
+}
+
+function Correct({ n, disabled, onCorrect }: { n: number; disabled: boolean; onCorrect: () => void }) {
+  useShortcuts([{ keys: "x", label: () => t("answer.correctKey"), run: () => !disabled && onCorrect() }]);
+  return (
+    <Button kind={disabled ? "plain" : "main"} disabled={disabled} onClick={onCorrect}>
+      {t("answer.correct", { n })}
+    </Button>
+  );
+}
+
+/** The ids of passages whose text is not the one that this page showed first. */
+function useChanged(passages: readonly Passage[]): readonly string[] {
+  const first = useRef(new Map<string, string>());
+  return changedSince(first.current, passages);
 }

@@ -18,11 +18,13 @@ type Outcome = "approved" | "corrected" | "skipped";
 export type Decide = (outcome: Outcome, request: () => Promise<unknown>) => void;
 
 interface Props extends Deciding {
+  /** For an answer: the hashes of the texts that an approval confirms. */
+  hashes?: Record<string, string>;
   /** The button that corrects; it sends its request by `decide`. */
   correct: (note: string, decide: Decide) => ComponentChildren;
 }
 
-export function Decisions({ item, onDecided, onStale, correct }: Props) {
+export function Decisions({ item, hashes, onDecided, onStale, correct }: Props) {
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -45,7 +47,8 @@ export function Decisions({ item, onDecided, onStale, correct }: Props) {
       },
     );
   };
-  const approve = () => decide("approved", () => api.post("/review/{item_id}/approve", { path, body: { note } }));
+  const approve = () =>
+    decide("approved", () => api.post("/review/{item_id}/approve", { path, body: { note, content_hashes: hashes } }));
   const skip = () => decide("skipped", () => api.post("/review/{item_id}/skip", { path, body: { note } }));
   const approvable = canApprove(item);
   useShortcuts([
@@ -56,7 +59,7 @@ export function Decisions({ item, onDecided, onStale, correct }: Props) {
     <section class={styles.decisions} aria-label={t("decide.title")}>
       {problem && (
         <p class={styles.problem} role="alert">
-          {t("decide.failed")} <ProblemText problem={problem} />
+          {t("decide.failed")} {problem.kind === "conflict" && t("decide.changed")} <ProblemText problem={problem} />
         </p>
       )}
       <Field

@@ -13,7 +13,14 @@ import styles from "./FindPassages.module.css";
 
 const HITS = 10;
 
-export function FindPassages({ shown, onAdd }: { shown: readonly Passage[]; onAdd: (passage: Passage) => void }) {
+interface Props {
+  shown: readonly Passage[];
+  /** No further passage can be added. */
+  full: boolean;
+  onAdd: (id: string) => void;
+}
+
+export function FindPassages({ shown, full, onAdd }: Props) {
   const [words, setWords] = useState("");
   const [hits, setHits] = useState<Passage[] | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -40,6 +47,7 @@ export function FindPassages({ shown, onAdd }: { shown: readonly Passage[]; onAd
           label: [...new Set([hit.title, ...hit.breadcrumb])].join(" › "),
           text: hit.text,
           cited: false,
+          hash: "",
         })),
       );
       announce(t("find.found", { n: results.length }));
@@ -66,14 +74,7 @@ export function FindPassages({ shown, onAdd }: { shown: readonly Passage[]; onAd
       </form>
       {problem && <Failure problem={problem} onRetry={() => void find()} />}
       {hits && others.length === 0 && <p>{t("find.none")}</p>}
-      <PassageList
-        passages={others}
-        picked={[]}
-        onToggle={(id) => {
-          const passage = others.find((other) => other.id === id);
-          if (passage) onAdd(passage);
-        }}
-      />
+      <PassageList passages={others} picked={[]} full={full} onToggle={onAdd} />
     </details>
   );
 }

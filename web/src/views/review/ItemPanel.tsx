@@ -1,5 +1,5 @@
 /** One item: what it is about, what is proposed and why, and the decision. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
@@ -21,6 +21,13 @@ export interface Deciding {
   onStale: () => void;
 }
 
+export interface Answering extends Deciding {
+  /** Passages that a search found and the reviewer added: the item is read again with them. */
+  added: readonly string[];
+  onAdd: (id: string) => void;
+  loading: boolean;
+}
+
 interface Props {
   id: string;
   /** True when the reader came here from another item. */
@@ -30,7 +37,11 @@ interface Props {
 }
 
 export function ItemPanel({ id, takeFocus, onDecided, onStale }: Props) {
-  const item = useResource((signal) => api.get("/review/{item_id}", { path: { item_id: id }, signal }), [id]);
+  const [added, setAdded] = useState<readonly string[]>([]);
+  const item = useResource(
+    (signal) => api.get("/review/{item_id}", { path: { item_id: id }, query: { passage: [...added] }, signal }),
+    [id, added.join(" ")],
+  );
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (!item.data || !takeFocus.current) return;
@@ -56,7 +67,14 @@ export function ItemPanel({ id, takeFocus, onDecided, onStale }: Props) {
               {shown.note && <p class={styles.note}>{t("item.note", { note: shown.note })}</p>}
             </header>
             {shown.kind === "answer" ? (
-              <AnswerItem item={shown} onDecided={onDecided} onStale={stale} />
+              <AnswerItem
+                item={shown}
+                added={added}
+                loading={item.loading}
+                onAdd={(passage) => setAdded([...added, passage])}
+                onDecided={onDecided}
+                onStale={stale}
+              />
             ) : (
               <DocumentItem item={shown} onDecided={onDecided} onStale={stale} />
             )}

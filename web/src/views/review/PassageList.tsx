@@ -1,4 +1,5 @@
 /** Passages with boxes to tick: those that answer the question. */
+import type { TargetedFocusEvent } from "preact";
 import { useState } from "preact/hooks";
 import { Badge } from "../../parts/Badge";
 import { Button } from "../../parts/Button";
@@ -13,13 +14,15 @@ const SHORT = 320;
 interface Props {
   passages: readonly Passage[];
   picked: readonly string[];
+  /** Those whose text has changed since the page showed it. */
+  changed?: readonly string[];
   /** No further passage can be picked. */
   full?: boolean;
   /** Left out: the passages are only shown. */
   onToggle?: (id: string) => void;
 }
 
-export function PassageList({ passages, picked, full, onToggle }: Props) {
+export function PassageList({ passages, picked, changed, full, onToggle }: Props) {
   return (
     <ul class={styles.list}>
       {passages.map((passage) => {
@@ -32,9 +35,11 @@ export function PassageList({ passages, picked, full, onToggle }: Props) {
                 checked={on}
                 disabled={!onToggle || (full && !on)}
                 onChange={() => onToggle?.(passage.id)}
+                onFocus={showWhole}
               />
               <span>{passage.label}</span>
               {passage.cited && <Badge>{t("passage.cited")}</Badge>}
+              {changed?.includes(passage.id) && <Badge tone="warn">{t("passage.changed")}</Badge>}
             </label>
             <Text text={passage.text} />
           </li>
@@ -42,6 +47,11 @@ export function PassageList({ passages, picked, full, onToggle }: Props) {
       })}
     </ul>
   );
+}
+
+/** Reached by keyboard, a passage is wholly in view; under a pressed mouse button nothing moves. */
+function showWhole({ currentTarget }: TargetedFocusEvent<HTMLInputElement>) {
+  if (currentTarget.matches(":focus-visible")) currentTarget.closest("li")?.scrollIntoView({ block: "nearest" });
 }
 
 function Text({ text }: { text: string }) {

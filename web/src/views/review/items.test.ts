@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
-import { answerOf, canApprove, categoryOf, following, neighbour, titleOf, type Item } from "./items";
+import {
+  answerOf,
+  canApprove,
+  categoryOf,
+  changedSince,
+  following,
+  hashesOf,
+  neighbour,
+  titleOf,
+  type Item,
+} from "./items";
 
 const item = (id: string, kind: Item["kind"], proposal: Item["proposal"]): Item => ({
   item_id: id,
@@ -24,7 +34,7 @@ test("an answer has its question and passages; what is not of that shape is left
     reasons: ["Low."],
     reason_statements: [{ code: "review_below", text: "Low.", values: { limit: "0.5" } }, 7],
     feedback: ["It is 27."],
-    passages: [{ chunk_id: "d:1", label: "Leave", text: "26 days.", cited: true }, null],
+    passages: [{ chunk_id: "d:1", label: "Leave", text: "26 days.", cited: true, content_hash: "9f86" }, null],
     chosen: ["d:1"],
   });
   expect(titleOf(answer)).toBe("How many?");
@@ -35,7 +45,7 @@ test("an answer has its question and passages; what is not of that shape is left
     reasons: [{ code: "review_below", text: "Low.", values: { limit: "0.5" } }],
     feedback: ["It is 27."],
     asOf: "",
-    passages: [{ id: "d:1", label: "Leave", text: "26 days.", cited: true }],
+    passages: [{ id: "d:1", label: "Leave", text: "26 days.", cited: true, hash: "9f86" }],
     chosen: ["d:1"],
   });
 });
@@ -62,4 +72,12 @@ test("the neighbours of an item, and the one to open after its decision", () => 
   expect(following(items, "2")?.item_id).toBe("3");
   expect(following(items, "3")?.item_id).toBe("2");
   expect(following(items.slice(0, 1), "1")).toBeUndefined();
+});
+
+test("a passage counts as changed when its text is not the one that was shown first", () => {
+  const passage = (id: string, hash: string) => ({ id, hash, label: "", text: "", cited: false });
+  const first = new Map<string, string>();
+  expect(changedSince(first, [passage("a", "1"), passage("b", "1")])).toEqual([]);
+  expect(changedSince(first, [passage("b", "2"), passage("c", "1")])).toEqual(["b"]);
+  expect(hashesOf([passage("a", "1"), passage("b", "2")], ["b", "gone"])).toEqual({ b: "2" });
 });

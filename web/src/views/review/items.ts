@@ -9,6 +9,8 @@ export interface Passage {
   label: string;
   text: string;
   cited: boolean;
+  /** The SHA-256 of the text; "" when the passage comes from a search. */
+  hash: string;
 }
 
 export interface AnswerProposal {
@@ -66,6 +68,7 @@ export function answerOf({ proposal }: Item): AnswerProposal {
       label: words(row.label),
       text: words(row.text),
       cited: row.cited === true,
+      hash: words(row.content_hash),
     })),
     chosen: strings(proposal.chosen),
   };
@@ -97,3 +100,13 @@ export function neighbour(items: readonly Item[], id: string | undefined, steps:
 /** The item to open after a decision: the next one, or the one before the last. */
 export const following = (items: readonly Item[], id: string): Item | undefined =>
   neighbour(items, id, 1) ?? neighbour(items, id, -1);
+
+/** What the service compares a decision with: the texts of these passages as the page shows them. */
+export const hashesOf = (passages: readonly Passage[], ids: readonly string[]): Record<string, string> =>
+  Object.fromEntries(passages.filter(({ id }) => ids.includes(id)).map(({ id, hash }) => [id, hash]));
+
+/** The ids of passages with another hash than in `first`, to which new passages are added. */
+export function changedSince(first: Map<string, string>, passages: readonly Passage[]): string[] {
+  for (const { id, hash } of passages) if (!first.has(id)) first.set(id, hash);
+  return passages.filter(({ id, hash }) => first.get(id) !== hash).map(({ id }) => id);
+}

@@ -13,14 +13,17 @@ from dtrag.delivery.api.permissions import READ, WRITE, caller_of
 from dtrag.delivery.api.schemas.base import Offset
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.review import (
+    ChunkId,
     ClassifyBody,
     ClassifyResponse,
     CorrectBody,
     ItemList,
     ItemShape,
     NoteBody,
+    ReviewApproveBody,
 )
 from dtrag.governance.review import MAX_LIMIT
+from dtrag.governance.review_answers import MAX_PASSAGES
 
 router = APIRouter(tags=["review"])
 posting = APIRouter(route_class=JsonRoute, tags=["review"])
@@ -40,15 +43,29 @@ async def waiting(
 
 
 @router.get("/review/{item_id}", responses=failures(403, 404, 422, 503), dependencies=WRITE)
-async def item(request: Request, item_id: str) -> ItemShape:
+async def item(
+    request: Request,
+    item_id: str,
+    passage: Annotated[
+        list[ChunkId] | None,
+        Query(max_length=MAX_PASSAGES, description="For an answer: further passages to show, by chunk_id."),
+    ] = None,
+) -> ItemShape:
     """One item, pending or decided."""
-    return _item_response(request, await app_of(request).review.get(item_id, caller=caller_of(request)))
+    found = await app_of(request).review.get(item_id, passages=passage or (), caller=caller_of(request))
+    return _item_response(request, found)
 
 
 @posting.post("/review/{item_id}/approve", responses=_DECISION_ERRORS, dependencies=WRITE)
-async def approve(request: Request, item_id: str, body: NoteBody) -> ItemShape:
-    """Accept the proposal: a document moves to its category and becomes an example for classification."""
-    return _item_response(request, await app_of(request).review.approve(item_id, body.note, caller=caller_of(request)))
+async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> ItemShape:
+    """Accept the proposal: a document moves to its category and becomes an example for classification.
+
+    A 409 when the item is decided already, or a passage has another text than that of its content_hash.
+    """
+    approved = await app_of(request).review.approve(
+        item_id, body.note, content_hashes=body.content_hashes, caller=caller_of(request)
+    )
+    return _item_response(request, approved)
 
 
 @posting.post("/review/{item_id}/correct", responses=_DECISION_ERRORS, dependencies=WRITE)
@@ -58,7 +75,12 @@ async def correct(request: Request, item_id: str, body: CorrectBody) -> ItemShap
     A document moves there and becomes an example for classification. No word of a correction enters an answer.
     """
     corrected = await app_of(request).review.correct(
-        item_id, body.path, body.note, passages=body.passages or (), caller=caller_of(request)
+        item_id,
+        body.path,
+        body.note,
+        passages=body.passages or (),
+        content_hashes=body.content_hashes,
+        caller=caller_of(request),
     )
     return _item_response(request, corrected)
 

@@ -10,7 +10,10 @@ from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.governance.review import MAX_TEXT
-from dtrag.governance.review_answers import MAX_CHUNK_ID, MAX_PASSAGES
+from dtrag.governance.review_answers import HASH_PATTERN, MAX_CHUNK_ID, MAX_PASSAGES
+
+ChunkId = Annotated[str, Field(max_length=MAX_CHUNK_ID)]
+ContentHash = Annotated[str, Field(pattern=HASH_PATTERN)]
 
 
 class ClassifyBody(StrictBody):
@@ -65,13 +68,25 @@ class NoteBody(StrictBody):
     note: str = Field("", max_length=MAX_NOTE, description="A comment.")
 
 
-class CorrectBody(NoteBody):
+class ReviewApproveBody(NoteBody):
+    """The acceptance of a proposal."""
+
+    content_hashes: dict[ChunkId, ContentHash] | None = Field(
+        None,
+        max_length=MAX_PASSAGES * 2,
+        description="For an answer: the content_hash of each passage as you read it, by chunk_id. The decision is "
+        "refused with 409 when it would store a passage with another text.",
+        examples=[{"0b1f0a5e-6f0c-5b8e-9d3c-2f8a7c5d1e90:3": "9f86d081884c7d659a2feaa0c55ad015"}],
+    )
+
+
+class CorrectBody(ReviewApproveBody):
     """A decision for a different category of a document, or for the passages that answer the question of an answer."""
 
     path: list[str] | None = Field(
         None, min_length=1, max_length=8, description="The category of the document.", examples=[["HR", "Leave"]]
     )
-    passages: list[Annotated[str, Field(max_length=MAX_CHUNK_ID)]] | None = Field(
+    passages: list[ChunkId] | None = Field(
         None,
         min_length=1,
         max_length=MAX_PASSAGES,
@@ -101,8 +116,7 @@ class ItemShape(BaseModel):
         description="Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: "
         "question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators "
         "feedback (the reasons of those who voted against it), and for a single item passages (chunk_id, label, text, "
-        "cited) and "
-        "chosen (chunk_ids of a decision)."
+        "cited, content_hash) and chosen (chunk_ids of a decision)."
     )
     status: Literal["waiting", "approved", "corrected", "skipped"] = Field(description="The state of the item.")
     note: str = Field(
