@@ -99,6 +99,9 @@ async def test_a_list_has_the_editions_of_the_day(built: House) -> None:
     for day, total in (("2019-01-01", 0), ("2021-01-01", 1), ("2022-01-01", 2)):
         assert (await client.get(f"/regulations?as_of={day}")).json()["total"] == total
     assert (await client.get("/documents")).json()["total"]["documents"] == 2
+    for query, total in (("name=차량 관리&order=code", 1), ("name=휴학", 0)):
+        assert (await client.get(f"/regulations?{query}")).json()["total"] == total
+    assert_failure(await client.get("/regulations?order=date"), 422)
 
 
 async def test_changes_and_stale_citations(built: House) -> None:

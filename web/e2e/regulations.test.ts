@@ -77,6 +77,7 @@ const PARTS: [string, string, (page: Page, language: "en" | "ko") => Promise<voi
     `#/regulations?at=${NAME} 제3조`,
     async (page) => {
       await page.getByText("배차를 제한할 수 있다").waitFor();
+      await page.getByRole("link", { name: "제4조 (준용)" }).waitFor();
       await page.getByText(/No provision that you may see cites it|이 조문을 인용하는 것이 없습니다/).waitFor();
     },
   ],
@@ -204,6 +205,27 @@ inBrowser("regulations", () => {
     await page.goto(`${url()}/${at("#/regulations/학칙?part=stale&broken=missing")}`);
     await page.getByText("Every cited provision exists").waitFor();
     await expectAccessible(page);
+    await close(page);
+  });
+
+  test("a regulation is found by letters of its name; its articles lead to the ones beside them", async () => {
+    const page = await open("#/regulations", {}, url());
+    await page.getByText("Code", { exact: true }).first().click();
+    await page.getByLabel("Find a regulation").fill("차량 관리");
+    await page.getByRole("status").filter({ hasText: "1 regulation" }).waitFor();
+    expect(decodeURIComponent(page.url())).toMatch(/find=차량\+관리.*order=code/);
+    await page.getByLabel("Find a regulation").fill("없는 이름");
+    await page.getByText("No regulation has “없는 이름” in its name").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Show all regulations" }).click();
+    await page.getByRole("link", { name: NAME, exact: true }).click();
+    await page.getByRole("link", { name: "제1조 (목적)" }).click();
+    const beside = page.getByRole("navigation", { name: "Place in the regulation" });
+    await beside.getByText("제1장 총칙").waitFor();
+    expect(await beside.getByRole("link").allTextContents()).toEqual([NAME, "Next: 제2조 (배차)"]);
+    await beside.getByRole("link", { name: "제2조" }).click();
+    await beside.getByRole("link", { name: "Previous: 제1조 (목적)" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: `${NAME} 제2조` }).waitFor();
     await close(page);
   });
 

@@ -69,7 +69,7 @@ export const STATES: readonly ViewState[] = [
   { name: "case", at: ({ ids }) => `#/cases/${ids.case}`, ready: "article table" },
   { name: "regulations", at: () => "#/regulations", ready: "main li a, main table a" },
   { name: "regulation", at: () => regulation(`/${VEHICLES}`), ready: "main li a" },
-  { name: "regulation-article", at: () => regulation("?at=학칙 제12조"), ready: "main article, main section" },
+  { name: "regulation-article", at: () => regulation("?at=학칙 제12조"), ready: "main article nav p + p a" },
   { name: "regulation-editions", at: () => regulation(`/${VEHICLES}?part=editions`), ready: "main ins" },
   { name: "evaluation", at: () => "#/evaluation", ready: "main table a" },
   { name: "evaluation-run", at: ({ runs }) => `#/evaluation/${runs[0]}`, ready: "main details", act: openQuestion },

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 
 from dtrag.core.documents import Chunk
+from dtrag.core.text.analysis import normalise
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,25 @@ class RegulationSummary:
     articles: int
     appendices: int
     addenda: int
+
+
+def listed(
+    regulations: Iterable[RegulationSummary], containing: str = "", *, by_code: bool = False
+) -> list[RegulationSummary]:
+    """Those with these letters in their name or code, in their order, or by code (3-2-9 before 3-10-1)."""
+    letters = _letters(containing)
+    chosen = [row for row in regulations if letters in _letters(row.name) or letters in _letters(row.code)]
+    return sorted(chosen, key=_place_in_book) if by_code else chosen
+
+
+def _letters(text: str) -> str:
+    return "".join(normalise(text).split())
+
+
+def _place_in_book(regulation: RegulationSummary) -> tuple[bool, list[tuple[int, str]]]:
+    """Sorts by the numbers of the code; regulations without one come last."""
+    parts = re.findall(r"\d+|[^\W\d_]+", regulation.code)
+    return not parts, [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
 
 
 @dataclass(frozen=True, slots=True)

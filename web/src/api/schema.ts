@@ -1023,7 +1023,7 @@ export interface paths {
         };
         /**
          * Regulations
-         * @description The Korean regulations that you may see, by name, with their codes and numbers of provisions.
+         * @description The Korean regulations that you may see, with their codes and numbers of provisions.
          */
         get: operations["regulations_regulations_get"];
         put?: never;
@@ -13140,8 +13140,12 @@ export interface operations {
                 as_of?: string | null;
                 /** @description Maximum number of entries. */
                 limit?: number;
+                /** @description Only regulations with these letters in their name or code; blanks do not count. */
+                name?: string;
                 /** @description Number of entries to skip. */
                 offset?: number;
+                /** @description By name, or by code as in the book. */
+                order?: "name" | "code";
             };
             header?: never;
             path?: never;

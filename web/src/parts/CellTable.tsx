@@ -9,6 +9,10 @@ interface Props {
 }
 
 export function CellTable({ head, rows }: Props) {
+  const width = Math.max(...[...head, ...rows].map((row) => row.length));
+  // A short row was one with joined cells: its last cell takes the rest.
+  const columns = (row: readonly ComponentChildren[], column: number) =>
+    row.length < width && column === row.length - 1 ? width - column : undefined;
   return (
     <div class={styles.table} tabIndex={0} role="group" aria-label={t("parts.table")}>
       <table>
@@ -17,7 +21,7 @@ export function CellTable({ head, rows }: Props) {
             {head.map((row, at) => (
               <tr key={at}>
                 {row.map((cell, column) => (
-                  <th key={column} scope="col">
+                  <th key={column} scope="col" colSpan={columns(row, column)}>
                     {cell}
                   </th>
                 ))}
@@ -34,7 +38,9 @@ export function CellTable({ head, rows }: Props) {
                     {cell}
                   </th>
                 ) : (
-                  <td key={column}>{cell}</td>
+                  <td key={column} colSpan={columns(row, column)}>
+                    {cell}
+                  </td>
                 ),
               )}
             </tr>

@@ -90,6 +90,7 @@ def file_differences(
 
 
 def _changes(old: Mapping[Key, ComparedProvision], new: Mapping[Key, ComparedProvision]) -> Iterator[ProvisionChange]:
+    old = _with_grown_addenda(old, new)
     for key in _merged(list(old), list(new)):
         before, after = old.get(key), new.get(key)
         if before is None and after is not None:
@@ -99,6 +100,22 @@ def _changes(old: Mapping[Key, ComparedProvision], new: Mapping[Key, ComparedPro
         elif before is not None and after is not None and _differs(before, after):
             spans = changed_spans(before.text, after.text)
             yield ProvisionChange(after.label, after.title, "amended", before.text, after.text, *spans)
+
+
+def _with_grown_addenda(
+    old: Mapping[Key, ComparedProvision], new: Mapping[Key, ComparedProvision]
+) -> Mapping[Key, ComparedProvision]:
+    """The old provisions; an addendum with which a new one begins or ends has its key: some books write one addendum
+    and add a paragraph at each amendment.
+    """
+    grown = [key for key in new if key[0] == "addendum" and key not in old]
+    keys: dict[Key, Key] = {}
+    for key in [key for key in old if key[0] == "addendum" and key not in new]:
+        later = next((other for other in grown if other[1].startswith(key[1]) or other[1].endswith(key[1])), None)
+        if later is not None:
+            keys[key] = later
+            grown.remove(later)
+    return {keys.get(key, key): provision for key, provision in old.items()} if keys else old
 
 
 def _merged(old: list[Key], new: list[Key]) -> list[Key]:

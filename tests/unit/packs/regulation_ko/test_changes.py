@@ -54,6 +54,15 @@ def test_provisions_that_differ_are_amended_added_or_deleted() -> None:
     assert [amended.after[slice(*span)] for span in amended.after_spans] == ["마흔"]
 
 
+def test_an_addendum_that_grew_is_amended() -> None:
+    grown = OLD + "\n② 이 규정은 2024년 3월 1일부터 시행한다.\n"
+    [compared] = file_differences(("a", regulations(OLD)), ("b", regulations(grown)))
+    assert [(change.label, change.change) for change in compared.changes] == [("부칙", "amended")]
+    assert compared.unchanged == 3
+    [change] = compared.changes
+    assert [change.after[slice(*span)] for span in change.after_spans] == ["② 이 규정은 2024년 3월 1일부터 시행한다."]
+
+
 def test_white_space_is_no_change() -> None:
     [compared] = file_differences(("a", regulations(OLD)), ("b", regulations(OLD.replace("서른 번", "서른\n번"))))
     assert compared.changes == () and compared.unchanged == 4

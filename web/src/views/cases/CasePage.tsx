@@ -8,6 +8,7 @@ import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
+import { Facts } from "../../parts/Facts";
 import { Page } from "../../parts/Page";
 import { Failure, Loaded } from "../../parts/States";
 import { formatDateTime, formatPercent } from "../../text/texts";
@@ -63,7 +64,7 @@ export function CasePage({ id }: { id: string }) {
                   </ul>
                 )}
               </section>
-              <Facts shown={shown} />
+              <CaseFacts shown={shown} />
               {mayAs("admin") && <History id={id} />}
               {mayAs("editor") && <Actions shown={shown} onChanged={resource.reload} />}
             </article>
@@ -84,8 +85,8 @@ function AskAgain({ shown }: { shown: ShownCase }) {
   );
 }
 
-function Facts({ shown }: { shown: ShownCase }) {
-  const facts = [
+function CaseFacts({ shown }: { shown: ShownCase }) {
+  const facts: [string, string][] = [
     [t("case.content"), shown.content],
     [t("case.category"), shown.category_path.join(" › ") || t("case.noCategory")],
     [t("case.origin"), t(`origin.${shown.origin}`)],
@@ -97,16 +98,7 @@ function Facts({ shown }: { shown: ShownCase }) {
     [t("case.updated"), formatDateTime(shown.updated_at)],
     [t("case.id"), shown.case_id],
   ];
-  return (
-    <dl class={styles.facts}>
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts facts={facts} />;
 }
 
 function Actions({ shown, onChanged }: { shown: ShownCase; onChanged: () => void }) {

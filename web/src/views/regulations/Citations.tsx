@@ -3,17 +3,18 @@ import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { Loaded } from "../../parts/States";
-import { address, asOfQuery, citesAnother, linkToCited, targetsOf, type Provision } from "./state";
+import { address, asOfQuery, citesAnother, linkToCited, nameWithin, targetsOf, type Provision } from "./state";
 import { t } from "./text";
 import styles from "./Regulations.module.css";
 
 const MOST = 100;
 
-export function ProvisionLink({ name }: { name: string }) {
+/** `within`: the regulation whose name is left out. */
+export function ProvisionLink({ name, within = "" }: { name: string; within?: string }) {
   const { asOf } = address.read();
   return (
     <a href={linkToCited(name, asOf)} lang="ko">
-      {name}
+      {nameWithin(name, within)}
     </a>
   );
 }
@@ -32,7 +33,7 @@ export function Cites({ provision }: { provision: Provision }) {
               <q lang="ko">{citation.text}</q>
               <span class={styles.links}>
                 {targetsOf(citation, provision.name).map((target) => (
-                  <ProvisionLink key={target} name={target} />
+                  <ProvisionLink key={target} name={target} within={provision.regulation} />
                 ))}
                 {isUnlinked(citation.kind) && (
                   <Badge tone={citation.kind === "external-law" ? "neutral" : "bad"}>

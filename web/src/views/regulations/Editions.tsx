@@ -60,15 +60,18 @@ export function Editions({ outline }: { outline: Outline }) {
                 <p class={styles.legend}>
                   <del>{t("editions.removed")}</del> <ins>{t("editions.added")}</ins>
                 </p>
-                {changes.map((change) => (
-                  <Changed key={change.label} change={change} />
+                {changes.map((change, number) => (
+                  <Changed key={number} change={change} />
                 ))}
               </>
             )
           }
         </Loaded>
       ) : (
-        <Empty title={t("editions.choose")} text={t("editions.chooseHelp")}>
+        <Empty
+          title={t(days ? "editions.choose" : "editions.single")}
+          text={t(days ? "editions.chooseHelp" : "editions.singleHelp")}
+        >
           <OutlineLink />
         </Empty>
       )}

@@ -3,13 +3,15 @@ import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
+import { Facts } from "../../parts/Facts";
 import { Page } from "../../parts/Page";
 import { Loaded } from "../../parts/States";
 import { formatDate } from "../../text/texts";
 import { ArticleText } from "./ArticleText";
 import { AsOf } from "./AsOf";
 import { CitedBy, Cites } from "./Citations";
-import { address, asOfQuery, linkToRegulation, type Provision } from "./state";
+import { Neighbours } from "./Neighbours";
+import { address, asOfQuery, type Provision } from "./state";
 import { t } from "./text";
 import styles from "./Regulations.module.css";
 
@@ -29,32 +31,31 @@ export function ProvisionPage({ reference }: { reference: string }) {
 }
 
 function Shown({ provision }: { provision: Provision }) {
-  const { asOf } = address.read();
   const [start, end] = provision.spans[0] ?? [0, 0];
   return (
     <article class={styles.part}>
-      <p class={styles.links}>
-        <a href={linkToRegulation(provision.regulation, asOf)}>{t("article.regulation")}</a>
-        <a href={href("documents", { path: [provision.document_id], query: { passage: `${start}-${end}` } })}>
-          {t("page.document")}
-        </a>
-      </p>
+      <Neighbours provision={provision} />
       <header class={styles.heading}>
         {provision.title && <h2 lang="ko">{provision.title}</h2>}
         {provision.deleted && <Badge tone="bad">{t("outline.deleted")}</Badge>}
         {provision.repealed && <Badge tone="bad">{t("article.repealed")}</Badge>}
       </header>
       <ArticleText provision={provision} />
-      <Facts provision={provision} />
+      <p>
+        <a href={href("documents", { path: [provision.document_id], query: { passage: `${start}-${end}` } })}>
+          {t("page.document")}
+        </a>
+      </p>
+      <Validity provision={provision} />
       <Cites provision={provision} />
       <CitedBy name={provision.name} />
     </article>
   );
 }
 
-function Facts({ provision }: { provision: Provision }) {
+function Validity({ provision }: { provision: Provision }) {
   const amendments = provision.amendments.map(({ kind, date, paragraph }) =>
-    [date, kind, paragraph !== null && `제${paragraph}항`].filter(Boolean).join(" "),
+    [date && formatDate(date), kind, paragraph !== null && `제${paragraph}항`].filter(Boolean).join(" "),
   );
   const facts: [string, string][] = [
     [t("article.since"), provision.effective_from ? formatDate(provision.effective_from) : t("article.unknown")],
@@ -63,14 +64,7 @@ function Facts({ provision }: { provision: Provision }) {
   ];
   return (
     <>
-      <dl class={styles.facts}>
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <section class={styles.section}>
         <h3>{t("article.amended")}</h3>
         {amendments.length === 0 ? (

@@ -1,56 +1,99 @@
-/** The regulations by name, as they are valid on a day. */
+/** The regulations as they are valid on a day, found by letters of their names or codes. */
 import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
+import { Field } from "../../parts/Field";
+import { Segmented } from "../../parts/Segmented";
 import { Empty, Loaded } from "../../parts/States";
-import { formatNumber } from "../../text/texts";
 import { Pages } from "./Pages";
 import { address, asOfQuery, linkToRegulation, PAGE } from "./state";
 import { t } from "./text";
+import styles from "./Regulations.module.css";
 
 export function RegulationList() {
-  const { asOf, offset } = address.read();
+  const { asOf, offset, find, order } = address.read();
   const page = useResource(
-    (signal) => api.get("/regulations", { query: { limit: PAGE, offset, ...asOfQuery(asOf) }, signal }),
-    [asOf, offset],
+    (signal) =>
+      api.get("/regulations", { query: { limit: PAGE, offset, name: find, order, ...asOfQuery(asOf) }, signal }),
+    [asOf, offset, find, order],
   );
   return (
-    <Loaded resource={page} lines={8}>
-      {({ regulations, total }) =>
-        regulations.length === 0 ? (
-          <Empty title={t("list.none")} text={t(asOf ? "list.noneThen" : "list.noneHelp")}>
-            {asOf ? (
-              <a href={address.link({ asOf: "", offset: 0 })}>{t("list.today")}</a>
-            ) : (
-              <a href={href("documents")}>{t("list.documents")}</a>
-            )}
-          </Empty>
-        ) : (
-          <>
-            <DataTable
-              label={t("list.title")}
-              rows={regulations}
-              keyOf={(row) => row.document_id + row.name}
-              columns={[
-                {
-                  title: t("list.name"),
-                  render: (row) => (
-                    <a href={linkToRegulation(row.name, asOf)} lang="ko">
-                      {row.name}
-                    </a>
-                  ),
-                },
-                { title: t("list.code"), render: (row) => row.code || "–" },
-                { title: t("list.articles"), number: true, render: (row) => formatNumber(row.articles) },
-                { title: t("list.appendices"), number: true, render: (row) => formatNumber(row.appendices) },
-                { title: t("list.addenda"), number: true, render: (row) => formatNumber(row.addenda) },
-              ]}
-            />
-            <Pages total={total} />
-          </>
-        )
-      }
-    </Loaded>
+    <>
+      <div class={styles.controls}>
+        <Field
+          type="search"
+          label={t("list.find")}
+          hint={t("list.findHint")}
+          value={find}
+          autocomplete="off"
+          onInput={(value) => address.set({ find: value, offset: 0 }, { replace: true })}
+        />
+        <Segmented
+          label={t("list.order")}
+          value={order}
+          choices={(["name", "code"] as const).map((value) => ({ value, text: t(`list.by.${value}`) }))}
+          onChange={(value) => address.set({ order: value, offset: 0 })}
+        />
+      </div>
+      <Loaded resource={page} lines={8}>
+        {({ regulations, total }) =>
+          regulations.length === 0 ? (
+            <Nothing />
+          ) : (
+            <>
+              <p role="status">{t("list.count", { n: total })}</p>
+              <DataTable
+                label={t("list.title")}
+                rows={regulations}
+                keyOf={(row) => row.document_id + row.name}
+                columns={[
+                  {
+                    title: t("list.name"),
+                    render: (row) => (
+                      <a href={linkToRegulation(row.name, asOf)} lang="ko">
+                        {row.name}
+                      </a>
+                    ),
+                  },
+                  { title: t("list.code"), render: (row) => row.code || "–" },
+                  {
+                    title: t("list.contents"),
+                    render: ({ articles, appendices, addenda }) =>
+                      [
+                        t("list.articles", { n: articles }),
+                        appendices > 0 && t("list.appendices", { n: appendices }),
+                        addenda > 0 && t("list.addenda", { n: addenda }),
+                      ]
+                        .filter(Boolean)
+                        .join(" · "),
+                  },
+                ]}
+              />
+              <Pages total={total} />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function Nothing() {
+  const { asOf, find } = address.read();
+  if (find)
+    return (
+      <Empty title={t("list.notFound", { name: find })} text={t("list.notFoundHelp")}>
+        <a href={address.link({ find: "", offset: 0 })}>{t("list.all")}</a>
+      </Empty>
+    );
+  return (
+    <Empty title={t("list.none")} text={t(asOf ? "list.noneThen" : "list.noneHelp")}>
+      {asOf ? (
+        <a href={address.link({ asOf: "", offset: 0 })}>{t("list.today")}</a>
+      ) : (
+        <a href={href("documents")}>{t("list.documents")}</a>
+      )}
+    </Empty>
   );
 }

@@ -24,6 +24,9 @@ export const address = queryState({
   before: text(),
   after: text(),
   offset: integer(),
+  /** The list: letters of a name or code, and its order. */
+  find: text(),
+  order: oneOf(["name", "code"] as const, "name"),
   /** The regulation that a pasted text means where it names none. */
   regulation: text(),
   /** Of a pasted text: all that cites, or only what is not as it should be. */
@@ -43,6 +46,10 @@ export function dayOf(value: string): string | null {
   const date = new Date(`${value}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(value) ? value : null;
 }
+
+/** The name of a provision without that of its regulation, where that goes without saying. */
+export const nameWithin = (name: string, regulation: string): string =>
+  name.startsWith(`${regulation} `) ? name.slice(regulation.length + 1) : name;
 
 export const asOfQuery = (asOf: string): { as_of?: string } => (dayOf(asOf) ? { as_of: asOf } : {});
 

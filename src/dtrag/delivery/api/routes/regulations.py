@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request
 
-from dtrag.core.provisions import ProvisionCitation, RegulationSummary
+from dtrag.core.provisions import ProvisionCitation, RegulationSummary, listed
 from dtrag.core.regulation_changes import StaleCitation
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
@@ -54,13 +54,24 @@ posting = APIRouter(route_class=JsonRoute, tags=["regulations"])
 @router.get("/regulations", responses=failures(422, 503), dependencies=READ)
 async def regulations(
     request: Request,
+    *,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
     offset: Offset = 0,
     as_of: AsOf = None,
+    name: Annotated[
+        str,
+        Query(
+            max_length=MAX_REFERENCE,
+            description="Only regulations with these letters in their name or code; blanks do not count.",
+            examples=["휴학"],
+        ),
+    ] = "",
+    order: Annotated[Literal["name", "code"], Query(description="By name, or by code as in the book.")] = "name",
 ) -> RegulationPage:
-    """The Korean regulations that you may see, by name, with their codes and numbers of provisions."""
+    """The Korean regulations that you may see, with their codes and numbers of provisions."""
     scope = caller_of(request).access
-    everything = await _admitted(request, lambda: app_of(request).regulations.regulations(scope=scope, as_of=as_of))
+    readable = await _admitted(request, lambda: app_of(request).regulations.regulations(scope=scope, as_of=as_of))
+    everything = listed(readable, containing=name, by_code=order == "code")
     page = everything[offset : offset + limit]
     request.state.subjects = [regulation.document_id for regulation in page]
     return RegulationPage(
