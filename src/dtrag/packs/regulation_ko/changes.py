@@ -69,6 +69,7 @@ def difference(
 ) -> RegulationDiff:
     """The differences between two texts, each a name (a day, a file) with its provisions."""
     (old_name, old), (new_name, new) = before, after
+    old = _with_grown_addenda(old, new)
     changes = tuple(_changes(old, new))
     return RegulationDiff(regulation, old_name, new_name, changes, len({*old, *new}) - len(changes), document_ids)
 
@@ -90,7 +91,6 @@ def file_differences(
 
 
 def _changes(old: Mapping[Key, ComparedProvision], new: Mapping[Key, ComparedProvision]) -> Iterator[ProvisionChange]:
-    old = _with_grown_addenda(old, new)
     for key in _merged(list(old), list(new)):
         before, after = old.get(key), new.get(key)
         if before is None and after is not None:
