@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -19,23 +19,16 @@ from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
 from dtrag.memory.reuse import Gate, Reuse
-from dtrag.pipeline.recall import FLAG
 from dtrag.pipeline.state import PipelineResponse
-from dtrag.settings import set_feature_flag
 from dtrag.testing.in_memory import add_texts, open_in_memory
+
+pytestmark = pytest.mark.usefixtures("memory_on")
 
 QUESTION = "How long does parental leave take?"
 LEAVE = "# Parental leave\n\nParental leave takes at most 90 days. It is paid."
 BRANCH = "# Branch offices\n\nParental leave in a branch office takes 60 days."
 GARDENS = "# Gardens\n\nThe gardens are closed in winter. Parental visits take an hour."
 TITLES = {"Parental leave": "HR", "Branch offices": "Branch"}
-
-
-@pytest.fixture(autouse=True)
-def on(patient: None) -> Iterator[None]:
-    set_feature_flag(FLAG, True)
-    yield
-    set_feature_flag(FLAG, None)
 
 
 @pytest_asyncio.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -24,17 +24,12 @@ from dtrag.testing.in_memory import add_texts, open_in_memory
 from dtrag.testing.memory.state import MemoryState
 from tests.cases import each
 
+pytestmark = pytest.mark.usefixtures("memory_on")
+
 QUESTION, PARAPHRASE = "How long does parental leave take?", "How long does the parental leave take"
 LEAVE = "# Parental leave\n\nParental leave takes at most 90 days. It is paid."
 OTHER = "# Gardens\n\nThe gardens are closed in winter. Parental visits take an hour."
 FOREIGN = "# Salaries\n\nThe board pays zymurgite salaries."
-
-
-@pytest.fixture(autouse=True)
-def on(patient: None) -> Iterator[None]:
-    set_feature_flag(FLAG, True)
-    yield
-    set_feature_flag(FLAG, None)
 
 
 @pytest_asyncio.fixture

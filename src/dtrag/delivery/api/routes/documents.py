@@ -31,18 +31,18 @@ from dtrag.delivery.api.json_body import media_type
 from dtrag.delivery.api.permissions import READ, WRITE, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.base import MAX_OFFSET
-from dtrag.delivery.api.schemas.common import (
+from dtrag.delivery.api.schemas.documents import (
     DocumentList,
     DocumentShape,
     DocumentWithText,
     FailedFile,
-    StatementShape,
     Total,
     UploadCounts,
     UploadedDocument,
     UploadResponse,
 )
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.schemas.statements import StatementShape
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.sources import IngestReport, Source
 

@@ -14,8 +14,8 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.statements import stated, text_of_error
 from dtrag.delivery.api.dependencies import Service, service_of
 from dtrag.delivery.api.errors import error_response
-from dtrag.delivery.api.schemas.common import Alive, Check, Health, Ready, Status
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.schemas.health import Alive, Check, Health, Ready, Status
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, StorageFull
 from dtrag.ports import Monitored
 

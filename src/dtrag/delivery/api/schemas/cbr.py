@@ -13,8 +13,8 @@ from dtrag.core.cases.statistics import MOST_OF_A_KEY, CaseStatistics, Readiness
 from dtrag.core.statements import all_statements
 from dtrag.core.taxonomy.tree import MAX_DEPTH
 from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.common import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.delivery.api.schemas.search import JsonObject, Text
+from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.memory.case_input import MAX_PASSAGES
 from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions
 from dtrag.memory.case_rows import case_row, listed_row, log_row, statistics_row, training_data

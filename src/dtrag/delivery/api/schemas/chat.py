@@ -15,17 +15,15 @@ from dtrag.delivery.api.schemas.common import (
     CONTEXT,
     DISPLAY,
     HIGHLIGHTS,
-    NOTE_STATEMENTS,
     PAGE,
-    REASON_STATEMENTS,
     AnsweredBefore,
     ContextShape,
     Declined,
     DeclinedShape,
-    StatementShape,
     answered_before,
 )
 from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
+from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import MAX_TOP_K
 from dtrag.retrieval.request import MAX_QUERY

@@ -1,4 +1,4 @@
-"""Shapes of requests and responses over HTTP, as OpenAPI shows them; docs/reference/http.md explains them."""
+"""Searches and answers over HTTP, as OpenAPI shows them; docs/reference/http.md explains them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dtrag.core.statements import statements_of
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.search import AsOf, Filters
+from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.retrieval.request import MAX_QUERY
 
 _RESPONSE = ConfigDict(from_attributes=True)
@@ -30,20 +30,6 @@ class ExplanationShape(BaseModel):
     fused_rank: int | None = Field(description="Rank after fusion.")
     terms: list[str] = Field(description="Query terms in the passage.")
     expansions: list[str] = Field(description="Words of the passage that the lexicon added to the query.")
-
-
-class StatementShape(BaseModel):
-    """A sentence for the reader with its code, to be said in another language."""
-
-    model_config = _RESPONSE
-
-    code: str = Field(description="What it says, such as searched; stable. Empty: only the text is known.")
-    text: str = Field(description="The sentence, in English or in the language of the question.")
-    values: dict[str, str] = Field(description="The variable parts of the sentence by name, as written in it.")
-
-
-REASON_STATEMENTS = "The sentences of reason with codes."
-NOTE_STATEMENTS = "The notes with codes."
 
 
 class AbsenceShape(BaseModel):
@@ -338,92 +324,6 @@ class AskResponse(BaseModel):
     declined: Declined = None
 
 
-class DocumentShape(BaseModel):
-    """A document without its text."""
-
-    model_config = _RESPONSE
-
-    document_id: str = Field(description="Its id; stable for the same source.")
-    title: str = Field(description="Its title.")
-    source_url: str = Field(description="Its source address; upload:<name> for uploads.")
-    content_type: str = Field(description="Media type of its file.")
-    taxonomy_path: list[str] = Field(description="Its category, outermost name first; [] for none.")
-    language: str = Field(description="ISO 639-1 code of its language.")
-    chunks: int = Field(description="Number of its passages.")
-    characters: int = Field(description="Length of its text in code points.")
-    metadata: dict[str, object] = Field(description="Metadata fields from its file.")
-    processed_at: str = Field(description="When it was indexed, ISO 8601 in UTC.")
-
-
-class DocumentWithText(DocumentShape):
-    """A document and its text."""
-
-    text: str | None = Field(
-        description="The full text; spans of passages and citations refer to it. Null with text=false."
-    )
-
-
-class Total(BaseModel):
-    """The number of documents and passages."""
-
-    documents: int = Field(description="Documents that you may see.")
-    chunks: int = Field(description="Passages.")
-
-
-class DocumentList(BaseModel):
-    """A page of the documents."""
-
-    documents: list[DocumentShape] = Field(description="The documents of this page.")
-    total: Total = Field(description="The documents that match and that you may see, and their passages.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Documents before this page, counted from `after`.")
-    next: str | None = Field(description="The `after` of the next page; null at the end.")
-
-
-class UploadedDocument(BaseModel):
-    """An indexed, searchable document."""
-
-    document_id: str = Field(description="Its id.")
-    file: str = Field(description="Its file.")
-    unchanged: bool = Field(description="Whether the same file was indexed before.")
-
-
-class FailedFile(BaseModel):
-    """A file that could not be read completely."""
-
-    file: str = Field(description="Its name.")
-    reason: str = Field(description="The reason.")
-    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
-
-    @classmethod
-    def of(cls, file: str, reason: str) -> FailedFile:
-        """The file with its reason."""
-        statements = [StatementShape.model_validate(statement) for statement in statements_of(reason)]
-        return cls(file=file, reason=reason, reason_statements=statements)
-
-
-class UploadCounts(BaseModel):
-    """Counts of an upload."""
-
-    documents: int = Field(description="New or changed documents.")
-    chunks: int = Field(description="Their passages.")
-    unchanged: int = Field(description="Files or documents that were indexed before.")
-    removed: int = Field(
-        description="Documents of an earlier file of the same name that the new file no longer contains."
-    )
-    failed: int = Field(description="Files that failed.")
-
-
-class UploadResponse(BaseModel):
-    """The result of an upload; everything in `documents` is searchable."""
-
-    documents: list[UploadedDocument] = Field(description="At most 1,000 for each file.")
-    counts: UploadCounts = Field(description="Counts of all files and documents.")
-    failed: list[FailedFile] = Field(description="Files that could not be read, with reasons.")
-    notes: list[str] = Field(description="Notes for the reader.")
-    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
-
-
 class ErrorShape(BaseModel):
     """The body of every error response."""
 
@@ -432,50 +332,4 @@ class ErrorShape(BaseModel):
     request_id: str | None = Field(description="The id of the request, as in X-Request-ID and in the log.")
     detail_statements: list[StatementShape] = Field(
         default=[], description="The detail with its code; absent for one of which only the text is known."
-    )
-
-
-class Alive(BaseModel):
-    """The process responds."""
-
-    status: Literal["alive"] = Field(description="Always alive.")
-
-
-class Ready(BaseModel):
-    """The service can process requests."""
-
-    status: Literal["ready"] = Field(description="Always ready; otherwise the status is 503.")
-
-
-class Check(BaseModel):
-    """One part of the service."""
-
-    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="Its state.")
-    reason: str = Field(description="The reason for the state, or a detail.")
-    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
-
-    @classmethod
-    def of(cls, status: Literal["healthy", "degraded", "unhealthy"], reason: str) -> Check:
-        """The state with its reason."""
-        statements = [StatementShape.model_validate(statement) for statement in statements_of(reason)]
-        return cls(status=status, reason=reason, reason_statements=statements)
-
-
-class Status(BaseModel):
-    """The state of the service, for callers without a key."""
-
-    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst state of the essential parts.")
-    features: dict[str, str] = Field(description="The implemented features by work item.")
-
-
-class Health(BaseModel):
-    """The state of the service and its parts. The HTTP status is always 200."""
-
-    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst state of the essential parts.")
-    service: str = Field(description="dtrag.")
-    version: str = Field(description="Its version.")
-    features: dict[str, str] = Field(description="The implemented features by work item.")
-    performance: dict[str, str] = Field(description="The performance targets of the service.")
-    checks: dict[str, Check] = Field(
-        description="database, index, filter, embedder and, where one is configured, language model."
     )

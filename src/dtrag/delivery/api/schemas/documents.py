@@ -1,0 +1,95 @@
+"""Documents in lists and alone, and the results of uploads."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape, statement_shapes
+
+_RESPONSE = ConfigDict(from_attributes=True)
+
+
+class DocumentShape(BaseModel):
+    """A document without its text."""
+
+    model_config = _RESPONSE
+
+    document_id: str = Field(description="Its id; stable for the same source.")
+    title: str = Field(description="Its title.")
+    source_url: str = Field(description="Its source address; upload:<name> for uploads.")
+    content_type: str = Field(description="Media type of its file.")
+    taxonomy_path: list[str] = Field(description="Its category, outermost name first; [] for none.")
+    language: str = Field(description="ISO 639-1 code of its language.")
+    chunks: int = Field(description="Number of its passages.")
+    characters: int = Field(description="Length of its text in code points.")
+    metadata: dict[str, object] = Field(description="Metadata fields from its file.")
+    processed_at: str = Field(description="When it was indexed, ISO 8601 in UTC.")
+
+
+class DocumentWithText(DocumentShape):
+    """A document and its text."""
+
+    text: str | None = Field(
+        description="The full text; spans of passages and citations refer to it. Null with text=false."
+    )
+
+
+class Total(BaseModel):
+    """The number of documents and passages."""
+
+    documents: int = Field(description="Documents that you may see.")
+    chunks: int = Field(description="Passages.")
+
+
+class DocumentList(BaseModel):
+    """A page of the documents."""
+
+    documents: list[DocumentShape] = Field(description="The documents of this page.")
+    total: Total = Field(description="The documents that match and that you may see, and their passages.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Documents before this page, counted from `after`.")
+    next: str | None = Field(description="The `after` of the next page; null at the end.")
+
+
+class UploadedDocument(BaseModel):
+    """An indexed, searchable document."""
+
+    document_id: str = Field(description="Its id.")
+    file: str = Field(description="Its file.")
+    unchanged: bool = Field(description="Whether the same file was indexed before.")
+
+
+class FailedFile(BaseModel):
+    """A file that could not be read completely."""
+
+    file: str = Field(description="Its name.")
+    reason: str = Field(description="The reason.")
+    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
+
+    @classmethod
+    def of(cls, file: str, reason: str) -> FailedFile:
+        """The file with its reason."""
+        statements = statement_shapes(reason)
+        return cls(file=file, reason=reason, reason_statements=statements)
+
+
+class UploadCounts(BaseModel):
+    """Counts of an upload."""
+
+    documents: int = Field(description="New or changed documents.")
+    chunks: int = Field(description="Their passages.")
+    unchanged: int = Field(description="Files or documents that were indexed before.")
+    removed: int = Field(
+        description="Documents of an earlier file of the same name that the new file no longer contains."
+    )
+    failed: int = Field(description="Files that failed.")
+
+
+class UploadResponse(BaseModel):
+    """The result of an upload; everything in `documents` is searchable."""
+
+    documents: list[UploadedDocument] = Field(description="At most 1,000 for each file.")
+    counts: UploadCounts = Field(description="Counts of all files and documents.")
+    failed: list[FailedFile] = Field(description="Files that could not be read, with reasons.")
+    notes: list[str] = Field(description="Notes for the reader.")
+    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
