@@ -205,6 +205,7 @@ class App:
                 vector_of=lambda question: QuestionVectors(self._query_embedder).of(question),
                 keeps_text=self.settings.cbr_text != "off",
             ),
+            feedback_by=stores.traces.feedback_by,
         )
         self.lexicon_suggestions = LexiconSuggestions(self.review, self.lexicon)
 
@@ -242,6 +243,7 @@ class App:
         )
         self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
         self.retention.on_thumbs_down = self.review.offer_rated
+        self.review.text_of = lambda log, caller: self.conversations.answer_to(log.query, log.timestamp, caller=caller)
         self.feedback = FeedbackOnAnswers(self.traces, stores.traces, retention=self.retention, record=record)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)

@@ -490,12 +490,32 @@ async def test_an_answer_that_its_reader_found_wrong_waits(
     assert item.proposal["question"] == "How is a broth seasoned?"
     assert item.proposal["reasons"] == ["A reader found the answer wrong."]
     assert await app.review.waiting(caller=await caller(app, "House/Garden")) == ([], 0)
+    assert (item.proposal["text"], item.proposal["trace_id"]) == ("", answer.trace_id), "no conversation holds it"
     declined = CaseLog(log_id="x", timestamp=item.created_at, query="Why?", details={"decision": "abstain"})
     await app.review.offer_rated(declined, who)
     await app.review.offer_rated(replace(declined, query=""), who)
     items, total = await app.review.waiting()
     assert total == 2
     assert items[0].proposal["reasons"] == ["A reader expected an answer."]
+
+
+async def test_a_disputed_answer_is_shown_with_its_text_and_the_reason(
+    app: App, tmp_path: Path, memory_on: None, patient: None
+) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    question, who = "How is a broth seasoned?", LOCAL
+    answer = await app.ask(question, scope=who.access, owner=who.owner)
+    await app.conversations.add("kitchen-talk", who, "Why?", "Because.")
+    await app.conversations.add("kitchen-talk", who, question, answer.text)
+    await app.feedback.give(answer.trace_id, thumbs="down", caller=who)
+    await app.feedback.give(answer.trace_id, thumbs="down", reason="It has no salt.", caller=who)
+    [listed], _ = await app.review.waiting()
+    assert listed.proposal["text"] == answer.text
+    shown = await app.review.get(str(listed.item_id))
+    assert shown.proposal["feedback"] == ["It has no salt."]
+    assert [each["code"] for each in shown.proposal["reason_statements"]] == ["reader_found_wrong"]
+    editor = replace(LOCAL, role="editor")
+    assert "feedback" not in (await app.review.get(str(listed.item_id), caller=editor)).proposal
 
 
 async def test_corrected_questions_suggest_entries_of_the_lexicon(app: App, tmp_path: Path) -> None:

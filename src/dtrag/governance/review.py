@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_within, scope_rows
-from dtrag.core.cases.case import CaseLog
+from dtrag.core.answer_feedback import AnswerFeedback
+from dtrag.core.cases.case import CaseLog, FeedbackType
 from dtrag.core.documents import SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
 from dtrag.core.statements import rows_of, stated
@@ -49,8 +50,23 @@ MOST_DECIDED = 10_000
 _LOG = logging.getLogger(__name__)
 
 
+FeedbackBy = Callable[[str, Collection[uuid.UUID]], Awaitable[Mapping[uuid.UUID, AnswerFeedback]]]
+TextOf = Callable[[CaseLog, Caller], Awaitable[str]]
+
+
+async def _no_feedback(voter: str, trace_ids: Collection[uuid.UUID]) -> Mapping[uuid.UUID, AnswerFeedback]:
+    return {}
+
+
+async def _no_text(log: CaseLog, caller: Caller) -> str:
+    return ""
+
+
 class Review:
-    """The queue of one app. Decided answers become `cases`, while the case memory is on."""
+    """The queue of one app. Decided answers become `cases`, while the case memory is on.
+
+    `feedback_by` has what a reader said about answers; `text_of` finds the text of an answer that its reader rates.
+    """
 
     def __init__(
         self,
@@ -61,11 +77,14 @@ class Review:
         *,
         review_below: float = 0.0,
         cases: ReviewCases | None = None,
+        feedback_by: FeedbackBy = _no_feedback,
     ):
         if not 0.0 <= review_below <= 1.0:
             raise InvalidInput(f"DTRAG_REVIEW_BELOW is {review_below:g}, but must be from 0 (off) to 1.")
         self._review_below = review_below
         self._cases = cases
+        self._feedback_by = feedback_by
+        self.text_of: TextOf = _no_text
         self._store = store
         self._index = index
         self._classifier = classifier
@@ -214,6 +233,8 @@ class Review:
             cited=[passage.chunk_id for passage in log.passages],
             as_of=log.as_of.isoformat() if log.as_of is not None else "",
             caused_by=caller.owner,
+            text=await self.text_of(log, caller),
+            trace_id=log.log_id,
         )
         try:
             await self.offer_answer(offered, caller.access)
@@ -285,7 +306,18 @@ class Review:
         if item.kind == "classification":
             return shown
         passages = await shown_passages(item, self._index, scope, taxonomy, further)
-        return replace(shown, proposal={**shown.proposal, **passages})
+        feedback = await self._feedback(item, caller)
+        return replace(shown, proposal={**shown.proposal, **passages, **feedback})
+
+    async def _feedback(self, item: Item, caller: Caller) -> dict[str, list[str]]:
+        """Why the reader voted against the answer, in own words: for administrators of the whole tree only."""
+        trace_id = uuid_or_none(item.proposal.get("trace_id"))
+        if trace_id is None or caller.access.grants or not caller.may("admin"):
+            return {}
+        vote = (await self._feedback_by(str(item.proposal.get("caused_by", "")), [trace_id])).get(trace_id)
+        if vote is None or vote.feedback is not FeedbackType.THUMBS_DOWN or not vote.reason:
+            return {}
+        return {"feedback": [vote.reason]}
 
     async def _grants(self, caller: Caller, taxonomy: Taxonomy) -> list[Grant]:
         """Scopes of agents whose answers the caller may see; [] with the whole tree, where all are visible."""
@@ -335,6 +367,7 @@ def offered_answer(
         retrieved=[chunk["chunk_id"] for chunk in response.retrieved_chunks],
         as_of=day.isoformat() if day is not None else "",
         caused_by=asker,
+        trace_id=response.trace_id,
     )
 
 

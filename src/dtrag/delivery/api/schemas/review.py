@@ -115,7 +115,7 @@ class ItemShape(BaseModel):
     proposal: dict[str, object] = Field(
         description="Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: "
         "question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators "
-        "feedback (the reasons of those who voted against it), and for a single item passages (chunk_id, label, text, "
+        "feedback (why its reader found it wrong), and for a single item passages (chunk_id, label, text, "
         "cited, content_hash) and chosen (chunk_ids of a decision)."
     )
     status: Literal["waiting", "approved", "corrected", "skipped"] = Field(description="The state of the item.")
