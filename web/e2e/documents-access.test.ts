@@ -61,8 +61,8 @@ inBrowser("documents with keys", () => {
     await page.getByRole("heading", { name: "2 keys" }).waitFor();
     const rows = await page.locator("main tbody tr").allInnerTexts();
     expect(rows.find((row) => row.startsWith("chief"))).toContain("It sees all categories.");
-    expect(rows.find((row) => row.startsWith("kim"))).toContain("Its scope has Samples / Handbook.");
-    expect(rows.find((row) => row.startsWith("Handbook agent"))).toContain("Its scope has Samples / Handbook.");
+    expect(rows.find((row) => row.startsWith("kim"))).toContain("Its scope has Samples › Handbook.");
+    expect(rows.find((row) => row.startsWith("Handbook agent"))).toContain("Its scope has Samples › Handbook.");
     expect(rows.some((row) => row.startsWith("lee"))).toBe(false);
     await expectAccessible(page);
     await picture(page, "documents-who-keys-en-light-1280");

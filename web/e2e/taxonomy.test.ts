@@ -135,7 +135,7 @@ inBrowser("taxonomy", () => {
     await picture(page, "taxonomy-split-en-light-1280");
     await page.setViewportSize({ width: 320, height: 800 });
     await dialog.getByRole("button", { name: "Add to the draft" }).press("Enter");
-    await page.getByRole("listitem").filter({ hasText: "Split Samples / Handbook into Money (receipts" }).waitFor();
+    await page.getByRole("listitem").filter({ hasText: "Split Samples › Handbook into Money (receipts" }).waitFor();
     await page.getByRole("treeitem", { name: /^Devices/ }).waitFor();
     await page.getByRole("button", { name: "Propose as a new version" }).press("Enter");
     await page.getByText("2 documents move to another category.").waitFor();

@@ -5,6 +5,7 @@ import type { Problem } from "../api/problem";
 import type { components } from "../api/schema";
 import { asProblem } from "../api/problem";
 import { t } from "../text/common";
+import { readKorean } from "../text/statements";
 import { announce } from "./announce";
 import { onTabMessage, tellTabs } from "./tabs";
 
@@ -77,7 +78,9 @@ export async function startSession(): Promise<void> {
 /** Ask the service who the caller is. */
 export async function load(): Promise<void> {
   try {
-    open(await api.get("/session"));
+    const body = await api.get("/session");
+    await readKorean();
+    open(body);
   } catch (error) {
     const problem = asProblem(error);
     if (problem.kind !== "unauthorized") session.value = { state: "failed", problem };
@@ -96,7 +99,9 @@ const withoutLocal = (who: Caller | null) => who && JSON.stringify([who.name, wh
 
 /** Throws `Problem` when the key is not accepted. */
 export async function signIn(key: string): Promise<void> {
-  open(await api.post("/session", { body: { key } }));
+  const body = await api.post("/session", { body: { key } });
+  await readKorean();
+  open(body);
   tellTabs({ kind: "signed-in" });
   announce(t("session.signedIn", { name: caller.value?.name ?? "" }));
 }

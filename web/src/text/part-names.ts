@@ -3,14 +3,14 @@ import { language } from "./language";
 
 const NAMES: Record<string, [en: string, ko: string]> = {
   lexical: ["search by words", "단어 검색"],
-  vector: ["search by meaning", "의미 검색"],
+  vector: ["search by meaning", "벡터 검색"],
   rerank: ["reranking", "순위 조정"],
   references: ["articles that the question names", "질문이 가리키는 조항 찾기"],
   editions: ["editions of regulations", "규정의 판 확인"],
   citations: ["cited articles", "인용된 조문 찾기"],
   mentions: ["mentioned passages", "언급된 구절 찾기"],
   context: ["headers of tables and lists", "표와 목록의 머리말 읽기"],
-  confidence: ["confidence", "확신 계산"],
+  confidence: ["confidence", "신뢰도 계산"],
   official_words: ["official words", "공식 용어 찾기"],
   cases: ["case memory", "사례 기억"],
   llm: ["language model", "언어 모델"],

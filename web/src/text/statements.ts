@@ -1,6 +1,6 @@
 /**
  * Sentences of the service in the language of the page: in English the service has written them, in Korean they come
- * from its table by their code (`GET /statements/ko`), which is fetched when the first sentence is shown.
+ * from its table by their code (`GET /statements/ko`), which is fetched when a session begins or the language changes.
  */
 import { signal } from "@preact/signals";
 import { api } from "../api/client";
@@ -13,22 +13,27 @@ export type { Statement };
 
 /** The texts by code; null until they have come. */
 export const korean = signal<Readonly<Record<string, string>> | null>(null);
-let fetching = false;
+let fetching: Promise<void> | null = null;
 
-function fetchKorean(): void {
-  if (fetching) return;
-  fetching = true;
-  api.get("/statements/{language}", { path: { language: "ko" } }).then(
-    (table) => (korean.value = table),
-    () => (fetching = false), // shown in English; the next sentence asks again
+/** Fetches the Korean texts if the page is in Korean and does not have them; without them the text is English. */
+export async function readKorean(): Promise<void> {
+  if (language.value !== "ko" || korean.value !== null) return;
+  fetching ??= api.get("/statements/{language}", { path: { language: "ko" } }).then(
+    (table) => {
+      korean.value = table;
+    },
+    () => {
+      fetching = null; // the next sentence asks again
+    },
   );
+  await fetching;
 }
 
 /** A statement in the language of the page, with the language that it is in. */
 export function sayStatement({ code, text, values }: Statement): { text: string; lang: Language } {
   if (language.value !== "ko" || !code) return { text, lang: languageOf(text) };
   const template = korean.value?.[code];
-  if (korean.value === null) fetchKorean();
+  void readKorean();
   if (template === undefined) return { text, lang: languageOf(text) };
   return { text: filled(template, values, "ko"), lang: "ko" };
 }

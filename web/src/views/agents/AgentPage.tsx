@@ -12,6 +12,7 @@ import { Page } from "../../parts/Page";
 import { Segmented } from "../../parts/Segmented";
 import { Failure, Loaded } from "../../parts/States";
 import { AgentParts } from "./AgentParts";
+import { Branches, useTree } from "./Branches";
 import { EditAgent } from "./EditAgent";
 import { address, linkTo, PARTS, type Agent } from "./state";
 import { TestQuestion } from "./TestQuestion";
@@ -43,9 +44,12 @@ export function AgentPage({ id }: { id: string }) {
 function Overview({ agent }: { agent: Agent }) {
   const { part } = address.read();
   const [deleting, setDeleting] = useState(false);
+  const tree = useTree();
   return (
     <div class={styles.form}>
-      <p>{agent.allowed_category_paths.map((path) => path.join(" › ")).join(", ")}</p>
+      <p>
+        <Branches agent={agent} tree={tree} />
+      </p>
       {agent.unresolved_paths.length > 0 && (
         <p class={styles.warn}>{t("page.unresolved", { names: agent.unresolved_paths.join(", ") })}</p>
       )}

@@ -9,6 +9,7 @@ import { Page } from "../../parts/Page";
 import { Empty, Loaded } from "../../parts/States";
 import { formatDateTime } from "../../text/texts";
 import { AgentPage } from "./AgentPage";
+import { Branches, useTree } from "./Branches";
 import { NewAgent } from "./NewAgent";
 import { address, linkTo, PAGE, type Agent } from "./state";
 import { t } from "./text";
@@ -48,6 +49,7 @@ function AgentList() {
 }
 
 function AgentTable({ rows }: { rows: readonly Agent[] }) {
+  const tree = useTree();
   return (
     <DataTable
       label={t("agents.title")}
@@ -59,7 +61,7 @@ function AgentTable({ rows }: { rows: readonly Agent[] }) {
           title: t("agents.branches"),
           render: (row) => (
             <span class={styles.row}>
-              {row.allowed_category_paths.map((path) => path.join(" › ")).join(", ")}
+              <Branches agent={row} tree={tree} />
               {row.unresolved_paths.length > 0 && <Badge tone="warn">{t("agents.unresolved")}</Badge>}
             </span>
           ),

@@ -84,19 +84,24 @@ const isTexts = (value: unknown): value is string[] =>
 const folded = (path: readonly string[]): string =>
   pathKey(path.map((name) => name.normalize("NFKC").toLocaleLowerCase("und").trim()));
 
-/** The agent as a draft. Its paths are folded; the draft has them as the tree spells them. */
-export function draftOf(agent: Agent, tree: readonly Branch[]): Draft {
-  const { retrieval, features, budgets } = agent;
+/** Finds a folded path of an agent as the tree spells it; undefined for a category that is gone. */
+export function spelledBy(tree: readonly Branch[]): (path: readonly string[]) => readonly string[] | undefined {
   const spelled = new Map<string, readonly string[]>();
   const visit = (branch: Branch): void => {
     spelled.set(folded(branch.path), branch.path);
     branch.children.forEach(visit);
   };
   tree.forEach(visit);
+  return (path) => spelled.get(folded(path));
+}
+
+/** The agent as a draft. Its paths are folded; the draft has them as the tree spells them. */
+export function draftOf(agent: Agent, tree: readonly Branch[]): Draft {
+  const { retrieval, features, budgets } = agent;
   const custom = Object.entries(features).filter(([name]) => !FIXED_FEATURES.includes(name));
   return {
     name: agent.name,
-    paths: agent.allowed_category_paths.map((path) => spelled.get(folded(path))).filter((path) => path !== undefined),
+    paths: agent.allowed_category_paths.map(spelledBy(tree)).filter((path) => path !== undefined),
     lexical: String(retrieval.bm25_topk),
     vector: String(retrieval.vector_topk),
     threshold: String(Math.round(Number(features.hitl_below_conf) * 100)),

@@ -1,4 +1,5 @@
 /** The cases in pages, with filters. */
+import { pathText } from "../../text/path-text";
 import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { api } from "../../api/client";
@@ -83,7 +84,7 @@ function Table({ cases }: { cases: readonly ListedCase[] }) {
           render: (row) => (
             <span class={styles.question}>
               <a href={linkTo(row.case_id)}>{row.query || row.case_id}</a>
-              <span class={styles.small}>{row.category_path.join(" › ") || t("case.noCategory")}</span>
+              <span class={styles.small}>{pathText(row.category_path) || t("case.noCategory")}</span>
             </span>
           ),
         },

@@ -1,5 +1,6 @@
 /** One case: its facts, its passages as they are today, its history, and what can be done with it. */
 import { useState } from "preact/hooks";
+import { pathText } from "../../text/path-text";
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { href, navigate } from "../../app/router";
@@ -88,7 +89,7 @@ function AskAgain({ shown }: { shown: ShownCase }) {
 function CaseFacts({ shown }: { shown: ShownCase }) {
   const facts: [string, string][] = [
     [t("case.content"), shown.content],
-    [t("case.category"), shown.category_path.join(" › ") || t("case.noCategory")],
+    [t("case.category"), pathText(shown.category_path) || t("case.noCategory")],
     [t("case.origin"), t(`origin.${shown.origin}`)],
     [t("case.quality"), formatPercent(shown.quality_score)],
     [t("case.votes"), t("case.votesOf", { up: shown.upvotes, down: shown.downvotes })],

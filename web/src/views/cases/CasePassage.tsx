@@ -1,4 +1,5 @@
 /** A passage of a case, with the text that it has today. */
+import { pathText } from "../../text/path-text";
 import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { viewOf } from "../../app/views";
@@ -46,7 +47,7 @@ export function CasePassage({ id, changed }: { id: string; changed: boolean }) {
       </p>
     );
   }
-  const title = data.headings.join(" › ") || id;
+  const title = pathText(data.headings) || id;
   return (
     <div class={styles.passage}>
       <p class={styles.title}>

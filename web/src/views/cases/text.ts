@@ -199,12 +199,12 @@ const ko: Record<keyof typeof en, string> = {
   "similar.similarity": "유사도",
   "similar.found": "비슷한 사례 {n}건",
   "similar.none": "비슷한 사례가 없습니다",
-  "similar.noneHelp": "다른 단어로 찾거나 의미로 비교해 보세요.",
+  "similar.noneHelp": "다른 단어로 찾거나 벡터로 비교해 보세요.",
   "similar.all": "모든 사례 보기",
   "method.cosine": "단어",
   "method.euclidean": "단어 수",
   "method.jaccard": "공통 단어",
-  "method.semantic": "의미와 단어",
+  "method.semantic": "벡터와 단어",
 };
 
 export const tables = { en, ko };

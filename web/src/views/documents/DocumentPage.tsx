@@ -1,6 +1,7 @@
 /** One document: its text with what is marked, its passages, and who can see it. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { pathText } from "../../text/path-text";
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { href, navigate } from "../../app/router";
@@ -69,7 +70,7 @@ function Facts({ document }: { document: Document }) {
   const metadata = Object.entries(document.metadata).filter(([, value]) => value !== null && value !== "");
   return (
     <dl class={styles.facts}>
-      <Fact name={t("documents.category")}>{document.taxonomy_path.join(" / ") || t("documents.noCategory")}</Fact>
+      <Fact name={t("documents.category")}>{pathText(document.taxonomy_path) || t("documents.noCategory")}</Fact>
       <Fact name={t("documents.kind")}>{kindName(document.content_type)}</Fact>
       <Fact name={t("document.length")}>
         {t("document.lengthIs", { characters: document.characters, passages: document.chunks })}

@@ -1,5 +1,6 @@
 /** All documents, the newest first, and the place to add files. */
 import { useEffect, useRef } from "preact/hooks";
+import { pathText } from "../../text/path-text";
 import { usePaged } from "../../app/paged";
 import { href } from "../../app/router";
 import { mayAs } from "../../app/session";
@@ -106,7 +107,7 @@ function List({ documents, total }: ListProps) {
 
 function Row({ document }: { document: Document | undefined }) {
   if (!document) return <span class={styles.waiting} />;
-  const category = document.taxonomy_path.join(" / ");
+  const category = pathText(document.taxonomy_path);
   return (
     <div class={styles.row}>
       <a class={styles.title} href={href("documents", { path: [document.document_id] })} lang={document.language}>

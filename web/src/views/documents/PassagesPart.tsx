@@ -1,4 +1,5 @@
 /** The passages of a document in their order; each leads to its place in the text. */
+import { pathText } from "../../text/path-text";
 import { usePaged } from "../../app/paged";
 import { api } from "../../api/client";
 import { Empty, Failure, Loading } from "../../parts/States";
@@ -51,7 +52,7 @@ function Row({ passage }: { passage: PassageSpan | undefined }) {
         <p>
           {passage.page !== null && `${t("document.page", { n: passage.page })} · `}
           {t("document.span", { start: passage.start, end: passage.end })}
-          {passage.breadcrumb.length > 2 && ` · ${passage.breadcrumb.slice(1, -1).join(" › ")}`}
+          {passage.breadcrumb.length > 2 && ` · ${pathText(passage.breadcrumb.slice(1, -1))}`}
         </p>
       </div>
     </div>

@@ -1,4 +1,5 @@
 /** Who can see a document, and through which branch of the categories. */
+import { pathText } from "../../text/path-text";
 import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { caller, mayWholeTreeAs } from "../../app/session";
@@ -36,7 +37,7 @@ function Sights({ visibility }: { visibility: Visibility }) {
   return (
     <div class={styles.who}>
       <p>
-        {category.length > 0 ? t("who.category", { path: category.join(" / ") }) : t("who.noCategory")} {t("who.rule")}
+        {category.length > 0 ? t("who.category", { path: pathText(category) }) : t("who.noCategory")} {t("who.rule")}
       </p>
       {visibility.without_keys && <p class={styles.open}>{t("who.withoutKeys")}</p>}
       {!visibility.without_keys && <Group title={t("who.keys", { n: keys.length })} sights={keys} />}
@@ -70,7 +71,7 @@ function Group({ title, sights }: { title: string; sights: readonly Sight[] }) {
                   <Badge>{sight.role === "public" ? t("who.public") : common(`role.${sight.role}`)}</Badge>
                 )}
               </th>
-              <td>{sight.branch ? t("who.branch", { path: sight.branch.join(" / ") }) : t("who.whole")}</td>
+              <td>{sight.branch ? t("who.branch", { path: pathText(sight.branch) }) : t("who.whole")}</td>
             </tr>
           ))}
         </tbody>

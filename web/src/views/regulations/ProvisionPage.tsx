@@ -1,4 +1,5 @@
 /** An article, appendix or addendum: its text, when it was amended, what it cites and what cites it. */
+import { pathText } from "../../text/path-text";
 import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { api } from "../../api/client";
@@ -60,7 +61,7 @@ function Validity({ provision }: { provision: Provision }) {
   const facts: [string, string][] = [
     [t("article.since"), provision.effective_from ? formatDate(provision.effective_from) : t("article.unknown")],
     [t("article.until"), provision.superseded_from ? formatDate(provision.superseded_from) : t("article.noEnd")],
-    [t("article.category"), provision.taxonomy_path.join(" › ") || "–"],
+    [t("article.category"), pathText(provision.taxonomy_path) || "–"],
   ];
   return (
     <>

@@ -1,5 +1,6 @@
 /** Choosing one category of the tree. */
 import { useState } from "preact/hooks";
+import { pathText } from "../../text/path-text";
 import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
 import { rowsOf } from "../../parts/branches";
@@ -36,7 +37,7 @@ export function CategoryDialog({ open, alternatives, onClose, onChoose }: Props)
         <>
           <Button onClick={onClose}>{t("category.cancel")}</Button>
           <Button kind="main" disabled={!chosen} onClick={() => chosen && onChoose(chosen)}>
-            {chosen ? t("category.move", { name: chosen.join(" › ") }) : t("category.choose")}
+            {chosen ? t("category.move", { name: pathText(chosen) }) : t("category.choose")}
           </Button>
         </>
       }
@@ -51,7 +52,7 @@ export function CategoryDialog({ open, alternatives, onClose, onChoose }: Props)
                 aria-pressed={path.join("/") === chosen?.join("/")}
                 onClick={() => setChosen(path)}
               >
-                {path.join(" › ")}
+                {pathText(path)}
               </Button>
             ))}
           </div>

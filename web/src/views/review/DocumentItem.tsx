@@ -1,5 +1,6 @@
 /** A document whose category is uncertain: a person accepts the proposed one, or picks another. */
 import { useState } from "preact/hooks";
+import { pathText } from "../../text/path-text";
 import { href } from "../../app/router";
 import { useShortcuts } from "../../app/shortcuts";
 import { viewOf } from "../../app/views";
@@ -29,7 +30,7 @@ export function DocumentItem({ item, onDecided, onStale }: Deciding) {
       <section class={styles.section}>
         <h3>{t(waiting ? "document.proposed" : "document.category")}</h3>
         <p class={styles.path}>
-          {path.length > 0 ? path.join(" › ") : t("document.none")}
+          {path.length > 0 ? pathText(path) : t("document.none")}
           {disagreeing && <Badge tone="warn">{t("document.disagreeing")}</Badge>}
         </p>
         {alternatives.length > 0 && (
@@ -38,7 +39,7 @@ export function DocumentItem({ item, onDecided, onStale }: Deciding) {
             <ul class={styles.small}>
               {alternatives.map((other) => (
                 <li key={other.path.join("/")}>
-                  {other.path.join(" › ")} · {formatPercent(other.confidence)}
+                  {pathText(other.path)} · {formatPercent(other.confidence)}
                 </li>
               ))}
             </ul>

@@ -1,5 +1,6 @@
 /** A search for passages that the answer did not consider. */
 import { useState } from "preact/hooks";
+import { pathText } from "../../text/path-text";
 import { announce } from "../../app/announce";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
@@ -44,7 +45,7 @@ export function FindPassages({ shown, full, onAdd }: Props) {
       setHits(
         results.map((hit) => ({
           id: hit.chunk_id,
-          label: [...new Set([hit.title, ...hit.breadcrumb])].join(" › "),
+          label: pathText([...new Set([hit.title, ...hit.breadcrumb])]),
           text: hit.text,
           cited: false,
           hash: "",

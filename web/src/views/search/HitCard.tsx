@@ -1,5 +1,6 @@
 /** One hit: its text with the matched words, and beside it what each stage of the search made of it. */
 import { useState } from "preact/hooks";
+import { pathText } from "../../text/path-text";
 import { href } from "../../app/router";
 import { viewOf } from "../../app/views";
 import { Badge } from "../../parts/Badge";
@@ -26,14 +27,14 @@ export function HitCard({ hit, position, query }: { hit: Hit; position: number; 
           <h3 id={`hit-${position}`}>
             <TitleLink hit={hit} />
           </h3>
-          {headings.length > 0 && <p class={styles.path}>{headings.join(" › ")}</p>}
+          {headings.length > 0 && <p class={styles.path}>{pathText(headings)}</p>}
         </div>
       </header>
       <div class={styles.columns}>
         <div class={styles.words}>
           <Text hit={hit} />
           <p class={styles.facts}>
-            {hit.taxonomy_path.length > 0 ? hit.taxonomy_path.join(" / ") : t("hit.noCategory")}
+            {hit.taxonomy_path.length > 0 ? pathText(hit.taxonomy_path) : t("hit.noCategory")}
             {" · "}
             <code>{hit.chunk_id}</code>
           </p>

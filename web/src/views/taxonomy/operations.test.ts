@@ -140,7 +140,7 @@ test("the documents of a category of the draft are found where they are in the a
 });
 
 test("an operation is one sentence", () => {
-  expect(sentenceOf({ op: "move", path: ["AI", "ML"], to: [] })).toBe("Move AI / ML to the top of the tree");
-  expect(sentenceOf({ op: "delete", path: ["AI", "ML"] })).toBe("Remove AI / ML; documents go to the parent");
+  expect(sentenceOf({ op: "move", path: ["AI", "ML"], to: [] })).toBe("Move AI › ML to the top of the tree");
+  expect(sentenceOf({ op: "delete", path: ["AI", "ML"] })).toBe("Remove AI › ML; documents go to the parent");
   expect(sentenceOf({ op: "delete", path: ["AI"] })).toBe("Remove AI; documents go to no category");
 });

@@ -1,4 +1,5 @@
 /** The operations of a proposal, as the service reads them, and their result on a tree. */
+import { pathText } from "../../text/path-text";
 import { pathKey, type Branch } from "../../parts/branches";
 
 export type Path = readonly string[];
@@ -191,7 +192,7 @@ function at(root: Node, path: Path): Node {
   let node = root;
   for (const name of path) {
     const next = node.children.find((child) => sameName(child.name, name));
-    if (!next) throw new Misfit("missing", path.join(" / "));
+    if (!next) throw new Misfit("missing", pathText(path));
     node = next;
   }
   return node;

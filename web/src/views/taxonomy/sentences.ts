@@ -1,8 +1,9 @@
 /** Operations and paths in words. */
-import type { Misfit, Operation, Part, Path } from "./operations";
+import type { Misfit, Operation, Part } from "./operations";
+import { pathText } from "../../text/path-text";
 import { t } from "./text";
 
-export const pathText = (path: Path): string => path.join(" / ");
+export { pathText };
 
 export function sentenceOf(operation: Operation): string {
   switch (operation.op) {

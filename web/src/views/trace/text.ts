@@ -112,7 +112,7 @@ const ko: Record<keyof typeof en, string> = {
   "trace.modelCalls": "언어 모델",
   "trace.documents": "문서",
   "trace.decision": "판단",
-  "trace.confidence": "확신도",
+  "trace.confidence": "신뢰도",
   "trace.time": "시간",
   "trace.cost": "비용",
   "trace.won": "{n}원",
