@@ -4900,11 +4900,7 @@ export interface components {
             note: string;
             /**
              * Proposal
-<<<<<<< HEAD
-             * @description Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (the reasons of those who voted against it), and for a single item passages (chunk_id, label, text, cited, content_hash) and chosen (chunk_ids of a decision).
-=======
-             * @description Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (why its reader found it wrong), and for a single item passages (chunk_id, label, text, cited) and chosen (chunk_ids of a decision).
->>>>>>> 50ab968 (A disputed answer is reviewed with its text and the reader's reason)
+             * @description Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (why its reader found it wrong), and for a single item passages (chunk_id, label, text, cited, content_hash) and chosen (chunk_ids of a decision).
              */
             proposal: {
                 [key: string]: unknown;
