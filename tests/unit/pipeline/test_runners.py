@@ -157,7 +157,7 @@ async def test_a_flag_that_is_switched_in_a_run_counts_for_the_next(runner: type
     assert second.debate is not None
 
 
-def test_the_flags_of_a_run_are_those_that_are_on(flags: None) -> None:
+async def test_the_flags_of_a_run_are_those_that_are_on(flags: None) -> None:
     assert active_flags() == frozenset()
     set_feature_flag("mcp_tools", True)
     assert active_flags() == Run(engine=_run().engine, index=_run().index, embedder=None).flags == {"mcp_tools"}
