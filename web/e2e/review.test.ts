@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, skipped } from "./browser";
-import { findAndPick, useShortcuts } from "./reviewing";
+import { findAndPick, inView, useShortcuts } from "./reviewing";
 import { startService, type Service } from "./service";
 import { expectFailure, FAILURES } from "./states";
 
@@ -238,6 +238,7 @@ inBrowser("review", () => {
       await page.getByRole("alert").filter({ hasText: "A passage has changed since you read it" }).waitFor();
       await page.getByText("Fridays").waitFor();
       await passage.getByText("Text has changed").waitFor();
+      await inView(page, "[data-changed]");
       expect((await read(item.item_id)).status).toBe("waiting");
       await expectAccessible(page);
       await picture(page, `review-changed-${key}-en-light-1280`);

@@ -17,3 +17,11 @@ export async function useShortcuts(page: Page, on: boolean): Promise<void> {
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
 }
+
+/** Waits until an element is wholly in the window. */
+export async function inView(page: Page, selector: string): Promise<void> {
+  await page.waitForFunction((found) => {
+    const { top, bottom } = document.querySelector(found)?.getBoundingClientRect() ?? { top: -1, bottom: 0 };
+    return top >= 0 && bottom <= innerHeight;
+  }, selector);
+}

@@ -1,5 +1,5 @@
 /** An answer with a low confidence: a person confirms it, or picks the passages that answer the question. */
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useShortcuts } from "../../app/shortcuts";
 import { href } from "../../app/router";
 import { api } from "../../api/client";
@@ -25,6 +25,10 @@ export function AnswerItem({ item, added, loading, onAdd, onDecided, onStale }: 
   const list = useRef<HTMLElement>(null);
   const passages = answer.passages;
   const changed = useChanged(passages);
+  // What has to be read again is brought into view.
+  useEffect(() => {
+    if (changed.length > 0) list.current?.querySelector("[data-changed]")?.scrollIntoView({ block: "center" });
+  }, [changed.join(" ")]);
   // A passage may disappear while the item is open: what cannot be seen cannot be unticked.
   const picked = ticked.filter((id) => passages.some((passage) => passage.id === id));
   const gone = loading ? 0 : ticked.length - picked.length;

@@ -28,7 +28,11 @@ export function PassageList({ passages, picked, changed, full, onToggle }: Props
       {passages.map((passage) => {
         const on = picked.includes(passage.id);
         return (
-          <li key={passage.id} class={on ? styles.on : undefined}>
+          <li
+            key={passage.id}
+            class={on ? styles.on : undefined}
+            data-changed={changed?.includes(passage.id) ? "" : undefined}
+          >
             <label class={styles.label}>
               <input
                 type="checkbox"
