@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import AsyncIterator
 
@@ -72,6 +73,29 @@ async def test_a_page_of_the_site_asks_the_agent(site: httpx2.AsyncClient, desk:
     assert "access-control-allow-credentials" not in answer.headers
     assert answer.json()["citations"]
     assert int(answer.headers["ratelimit-limit"]) == 1_000_000
+
+
+async def test_the_answer_is_streamed_to_a_page_that_accepts_events(
+    built: House, site: httpx2.AsyncClient, desk: Agent
+) -> None:
+    address = f"/agents/{desk.agent_id}/ask"
+    whole = (await site.post(address, json=QUESTION)).json()
+    streamed = await site.post(address, json=QUESTION, headers={"accept": "text/event-stream"})
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    assert streamed.headers["access-control-allow-origin"] == SITE
+    events = [tuple(lines.splitlines()) for lines in streamed.text.strip().split("\n\n")]
+    names = [lines[0].removeprefix("event: ") for lines in events]
+    assert (names[0], names.count("done"), names[-1]) == ("step", 1, "done")
+    done = json.loads(events[-1][1].removeprefix("data: "))
+    assert done.keys() == whole.keys()
+    assert [done[name] for name in ("text", "citations", "agent_id")] == [
+        whole[name] for name in ("text", "citations", "agent_id")
+    ]
+    await built.app.audit.newest()
+    [noted] = [line for line in await built.audited() if line["action"] == f"POST {address} answered"]
+    assert noted["subjects"] == list(dict.fromkeys(citation["document_id"] for citation in whole["citations"]))
+    refused = await site.post(address, json={"question": ""}, headers={"accept": "text/event-stream"})
+    assert_failure(refused, 422)
 
 
 async def test_the_key_sees_the_branches_of_the_agent_only(site: httpx2.AsyncClient, desk: Agent) -> None:

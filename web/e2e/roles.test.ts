@@ -109,13 +109,27 @@ inBrowser("roles", () => {
     await link(page, "Handbook").waitFor();
     for (const view of ["review", "evaluation", "keys", "audit"])
       expect(await page.locator(`nav a[href='#/${view}']`).count()).toBe(0);
-    for (const view of ["review", "evaluation"]) {
+    const asked: string[] = [];
+    page.on("response", (response) => response.status() === 403 && asked.push(response.url()));
+    for (const view of ["review", "evaluation", "keys", "audit"]) {
       await go(page, `#/${view}`);
       await page.getByText("Your key does not allow this").waitFor();
+      expect(await page.locator("main button").allInnerTexts()).toEqual(["Sign in with another key"]);
       await expectAccessible(page);
       await picture(page, `roles-${view}-en-light-1280`);
     }
-    await close(page, /401|403/);
+    expect(asked).toEqual([]); // the page knows, and asks for nothing
+    await page.keyboard.press("?");
+    expect(await page.getByRole("dialog").innerText()).not.toMatch(/Go to (Keys|Audit|Review|Evaluation)/);
+    await page.keyboard.press("Escape");
+    await go(page, "#/documents");
+    await page.getByText("Your key can read. An editor can add documents.").waitFor();
+    expect(await page.locator("main input[type=file]").count()).toBe(0);
+    await page.getByRole("link", { name: "Information Security" }).click();
+    await page.getByRole("term").filter({ hasText: "Pages" }).waitFor();
+    expect(await page.getByText("Who can see this").count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Delete" }).count()).toBe(0);
+    await close(page, SIGN_IN);
   });
 
   test("a reader of one branch sees its agents, cases and counts, and nothing of the other branch", async () => {

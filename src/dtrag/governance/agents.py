@@ -209,11 +209,17 @@ class Agents:
         )
 
     async def ask(
-        self, agent: Agent, question: str, filters: Mapping[str, Any] | None = None, *, caller: Caller = LOCAL
+        self,
+        agent: Agent,
+        question: str,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        emit: Emit | None = None,
+        caller: Caller = LOCAL,
     ) -> AgentAnswer:
         """The agent's answer; as `execute`."""
         response, hitl_required = await self.execute(
-            agent, question, filters=filters, owner=caller.owner, caller=caller
+            agent, question, filters=filters, emit=emit, owner=caller.owner, caller=caller
         )
         return AgentAnswer(response.as_answer(), hitl_required)
 

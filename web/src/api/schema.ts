@@ -64,6 +64,8 @@ export interface paths {
         /**
          * Ask
          * @description The agent's answer from its branches; one below its confidence threshold also waits for a human review.
+         *
+         *     With `Accept: text/event-stream` the events of /chat/stream; the last one, `done`, has the same answer.
          */
         post: operations["ask_agents__agent_id__ask_post"];
         delete?: never;
@@ -8651,6 +8653,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentAskResponse"];
+                    "text/event-stream": unknown;
                 };
             };
             /** @description The body cannot be read. */

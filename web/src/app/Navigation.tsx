@@ -5,7 +5,7 @@ import { Button } from "../parts/Button";
 import { Icon } from "../parts/Icon";
 import { t } from "../text/common";
 import { href, route } from "./router";
-import { caller, mayAs, signOut } from "./session";
+import { caller, mayOpen, signOut } from "./session";
 import { GROUPS, VIEWS } from "./views";
 import styles from "./Navigation.module.css";
 
@@ -19,7 +19,7 @@ export function Navigation({ onOptions, children }: Props) {
   const current = route.value.view;
   const groups = GROUPS.map((group) => ({
     group,
-    views: VIEWS.filter((view) => view.group === group && mayAs(view.role)),
+    views: VIEWS.filter((view) => view.group === group && mayOpen(view)),
   })).filter(({ views }) => views.length > 0);
   return (
     <div class={styles.side}>

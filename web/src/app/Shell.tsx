@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
+import { Problem } from "../api/problem";
 import { Empty, Failure, Loading } from "../parts/States";
 import { t } from "../text/common";
 import { announce } from "./announce";
@@ -11,7 +12,7 @@ import { LiveRegion } from "./LiveRegion";
 import { Navigation } from "./Navigation";
 import { Options } from "./Options";
 import { href, navigate, route } from "./router";
-import { load, session, sessionNumber } from "./session";
+import { load, mayOpen, session, sessionNumber } from "./session";
 import { useShortcuts } from "./shortcuts";
 import { SignIn } from "./SignIn";
 import { ViewFrame } from "./ViewFrame";
@@ -29,7 +30,7 @@ export function Shell() {
   useFocusAfterSignIn(main);
   useShortcuts([
     { keys: "?", label: () => t("keys.help"), run: () => setOptions(true) },
-    ...VIEWS.map((target) => ({
+    ...VIEWS.filter(mayOpen).map((target) => ({
       keys: `g ${target.letter}`,
       label: () => t("keys.goTo", { view: t(`view.${target.id}`) }),
       run: () => navigate(href(target.id)),
@@ -90,6 +91,14 @@ function Content() {
   if (current.state === "failed") return <Failure problem={current.problem} onRetry={() => void load()} />;
   if (current.state === "closed") return <SignIn ended={current.ended} />;
   const view = viewOf(route.value.view);
+  if (view && !mayOpen(view)) {
+    return (
+      <div class={styles.forbidden}>
+        <h1>{t(`view.${view.id}`)}</h1>
+        <Failure problem={new Problem("forbidden", "", 403)} />
+      </div>
+    );
+  }
   if (view) return <ViewFrame key={`${view.id} ${sessionNumber.value}`} view={view} />;
   return (
     <Empty title={t("shell.unknownView", { name: route.value.view })}>

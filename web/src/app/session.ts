@@ -56,6 +56,10 @@ export function mayWholeTreeAs(role: Role): boolean {
   return mayAs(role) && caller.value?.scope === null;
 }
 
+/** Whether the caller can do something in a view of this role. */
+export const mayOpen = ({ role, wholeTree = false }: { role: Role; wholeTree?: boolean }): boolean =>
+  wholeTree ? mayWholeTreeAs(role) : mayAs(role);
+
 /** Call when the session ends, to forget what belongs to its caller. */
 export function whenSessionEnds(forget: () => void): void {
   onEnd.add(forget);

@@ -25,6 +25,8 @@ export interface View {
   group: Group;
   /** The least role that can do something in it. */
   role: Role;
+  /** Whether every route of it concerns the whole tree, so that a key with a scope can do nothing in it. */
+  wholeTree?: true;
   icon: IconName;
   /** The letter after `g` that goes to it. */
   letter: string;
@@ -41,10 +43,10 @@ export const VIEWS: readonly View[] = [
   { id: "agents", group: "content", role: "reader", icon: "agents", letter: "g", load: () => import("../views/agents/AgentsView") },
   { id: "review", group: "quality", role: "editor", icon: "review", letter: "r", load: () => import("../views/review/ReviewView") },
   { id: "cases", group: "quality", role: "reader", icon: "cases", letter: "m", load: () => import("../views/cases/CasesView") },
-  { id: "evaluation", group: "quality", role: "admin", icon: "evaluation", letter: "e", load: () => import("../views/evaluation/EvaluationView") },
+  { id: "evaluation", wholeTree: true, group: "quality", role: "admin", icon: "evaluation", letter: "e", load: () => import("../views/evaluation/EvaluationView") },
   { id: "trace", group: "quality", role: "reader", icon: "trace", letter: "t", load: () => import("../views/trace/TraceView") },
-  { id: "keys", group: "govern", role: "admin", icon: "keys", letter: "k", load: () => import("../views/keys/KeysView") },
-  { id: "audit", group: "govern", role: "admin", icon: "audit", letter: "u", load: () => import("../views/audit/AuditView") },
+  { id: "keys", wholeTree: true, group: "govern", role: "admin", icon: "keys", letter: "k", load: () => import("../views/keys/KeysView") },
+  { id: "audit", wholeTree: true, group: "govern", role: "admin", icon: "audit", letter: "u", load: () => import("../views/audit/AuditView") },
   { id: "settings", group: "govern", role: "reader", icon: "settings", letter: ",", load: () => import("../views/settings/SettingsView") },
 ];
 

@@ -8,7 +8,7 @@ import { element } from "./element";
 import { blockElement, type Cite } from "./render-markdown";
 import type { Say } from "./text";
 
-export function answerElements(answer: Answer, say: Say): HTMLElement[] {
+export function answerElements(answer: Answer, notes: readonly string[], say: Say): HTMLElement[] {
   if (answer.decision === "abstain")
     return [element("p", { class: "strong" }, say("declined")), element("p", { class: "quiet" }, say("declinedHelp"))];
   const labelled = answer.citations.map((citation) => ({ ...citation, address: citation.source_url }));
@@ -20,15 +20,25 @@ export function answerElements(answer: Answer, say: Say): HTMLElement[] {
     { class: "answer", lang: languageOf(answer.text) },
     ...textOf(answer, marksOf(sources, citations, say)),
   );
-  const notes = [
+  const warnings = [
     ...(answer.decision === "review" ? [say("review")] : []),
     ...(answer.model === null ? [] : [say("model")]),
   ];
   return [
     body,
-    ...notes.map((note) => element("p", { class: "note", lang: languageOf(note) }, note)),
+    ...warnings.map((note) => element("p", { class: "note", lang: languageOf(note) }, note)),
     ...(sources.size > 0 ? [element("p", { class: "heading" }, say("sources")), ...sources.values()] : []),
-    ...(answer.notes.length > 0 ? [notesElement(answer.notes, say)] : []),
+    ...(notes.length > 0 ? [notesElement(notes, say)] : []),
+  ];
+}
+
+/** The text so far; marks and sources come with the whole answer. */
+export function writingElements(text: string, citations: readonly Citation[], say: Say): HTMLElement[] {
+  const cite: Cite = (n) => document.createTextNode(`[${n}]`);
+  const body = quotedElements(quotedBlocks(text, citations), cite);
+  return [
+    element("div", { class: "answer", lang: languageOf(text) }, ...body),
+    element("p", { class: "quiet" }, `${say("writing")}…`),
   ];
 }
 

@@ -1,5 +1,6 @@
 /** One question to the agent of a public key, and what can go wrong with it. */
 import type { components } from "../api/schema";
+import { EventParser } from "../api/event-parser";
 import type { Options } from "./options";
 
 export type Answer = components["schemas"]["AgentAskResponse"];
@@ -14,6 +15,7 @@ export type FailureKind =
   | "unreachable"
   | "invalid"
   | "unfinished"
+  | "interrupted"
   | "failed";
 
 export class AskFailure extends Error {
@@ -39,11 +41,14 @@ const KINDS: Record<number, FailureKind> = {
   504: "unavailable",
 };
 
+/** Called with the text and the citations of an answer while it is written. */
+export type OnText = (text: string, citations: readonly Citation[]) => void;
+
 /** The answer. Rejects with `AskFailure`, and with the signal's reason when it is aborted. */
-export async function ask(options: Options, question: string, signal: AbortSignal): Promise<Answer> {
+export async function ask(options: Options, question: string, signal: AbortSignal, onText: OnText): Promise<Answer> {
   const response = await post(options, question, signal);
   if (!response.ok) throw new AskFailure(KINDS[response.status] ?? "failed", secondsOf(response));
-  const answer = await read(response, signal);
+  const answer = await read(response, signal, onText);
   if (answer.unfinished) throw new AskFailure("unfinished");
   return answer;
 }
@@ -52,7 +57,7 @@ async function post({ script, key, agent }: Options, question: string, signal: A
   try {
     return await fetch(new URL(`agents/${encodeURIComponent(agent)}/ask`, script), {
       method: "POST",
-      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", Accept: "text/event-stream" },
       body: JSON.stringify({ question }),
       credentials: "omit",
       signal,
@@ -64,13 +69,43 @@ async function post({ script, key, agent }: Options, question: string, signal: A
 }
 
 /** A proxy may answer 200 with something else, and a connection may end within the body. */
-async function read(response: Response, signal: AbortSignal): Promise<Answer> {
+async function read(response: Response, signal: AbortSignal, onText: OnText): Promise<Answer> {
   try {
-    return (await response.json()) as Answer;
-  } catch {
+    if (!response.headers.get("Content-Type")?.startsWith("text/event-stream"))
+      return (await response.json()) as Answer; // from a service that does not stream
+    return await streamed(response, onText);
+  } catch (error) {
     signal.throwIfAborted();
-    throw new AskFailure("failed");
+    throw error instanceof AskFailure ? error : new AskFailure(navigator.onLine ? "interrupted" : "offline");
   }
+}
+
+/** What the events carry. */
+interface EventData {
+  text?: string;
+  citations?: Citation[];
+}
+
+async function streamed(response: Response, onText: OnText): Promise<Answer> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  const parser = new EventParser();
+  let text = "";
+  let citations: readonly Citation[] = [];
+  while (reader) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    for (const event of parser.push(value)) {
+      const data = JSON.parse(event.data) as EventData;
+      if (event.name === "done") return data as Answer;
+      if (event.name === "error") throw new AskFailure("failed");
+      if (event.name === "citations") citations = data.citations ?? [];
+      else if (event.name === "replace") text = data.text ?? "";
+      else if (event.name === "token") text += data.text ?? "";
+      else continue;
+      onText(text, citations);
+    }
+  }
+  throw new AskFailure("interrupted");
 }
 
 /** Browsers hide why a request failed. When the service still sends its script, it refuses this page. */

@@ -13,6 +13,7 @@ const SENTENCES: Record<FailureKind, [what: TextKey, help: TextKey]> = {
   unreachable: ["unreachable", "unreachableHelp"],
   invalid: ["invalid", "invalidHelp"],
   unfinished: ["unfinished", "failedHelp"],
+  interrupted: ["interrupted", "failedHelp"],
   failed: ["failed", "failedHelp"],
 };
 /** Another attempt cannot help here. */

@@ -16,6 +16,7 @@ const ANSWER = {
   text: "Up to **5** days. [1] [7]",
   model: "m",
   notes: [],
+  note_statements: [],
   unfinished: false,
   citations: [
     { number: 1, label: "Leave <b>", display: "Up to 5 days <i>.", context: [], source_url: "javascript:alert(1)" },
@@ -37,6 +38,22 @@ function asking(question: string): void {
   shadow()
     .querySelector("form")
     ?.dispatchEvent(new Event("submit", { cancelable: true }));
+}
+
+/** The next response streams what the test sends. */
+function streaming() {
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  fetched.mockImplementationOnce((_, request) => {
+    const body = new ReadableStream<Uint8Array>({ start: (started) => void (controller = started) });
+    request?.signal?.addEventListener("abort", () => controller?.error(new DOMException("stopped", "AbortError")));
+    return Promise.resolve(new Response(body, { headers: { "Content-Type": "text/event-stream" } }));
+  });
+  const encoder = new TextEncoder();
+  return {
+    send: (name: string, data: unknown) =>
+      controller?.enqueue(encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)),
+    breaks: () => controller?.error(new TypeError("network error")),
+  };
 }
 
 beforeEach(() => {
@@ -62,6 +79,56 @@ describe("the widget", () => {
     expect(text()).toContain("A language model wrote this answer");
     expect(shadow().querySelector(".log b, .log i, details a")).toBeNull();
     expect(shadow().querySelector("[role=status]")?.textContent).toBe("The answer is there, with 1 source.");
+  });
+
+  test("shows the answer while it is written, and keeps what was written when it is stopped", async () => {
+    const stream = streaming();
+    asking("How many days?");
+    stream.send("step", { name: "retrieve" });
+    stream.send("token", { text: "Up to " });
+    await vi.waitFor(() => expect(text()).toContain("Up to"));
+    expect(text()).toContain("Writing the answer");
+    stream.send("token", { text: "<b>6</b>" });
+    stream.send("replace", { text: "Up to 5 " });
+    await vi.waitFor(() => expect(text()).toContain("Up to 5"));
+    expect(text()).not.toContain("6");
+    shadow()
+      .querySelector("form")
+      ?.dispatchEvent(new Event("submit", { cancelable: true }));
+    await vi.waitFor(() => expect(text()).toContain("You stopped this question."));
+    expect(text()).toContain("Up to 5");
+  });
+
+  test("the last event of a stream is the answer, and its rows are a table", async () => {
+    const stream = streaming();
+    asking("How many days?");
+    const citation = { number: 1, label: "Leave", display: "House | 1", source_url: "", document_id: "d" };
+    const context = [{ kind: "header", text: "Occasion | Days" }];
+    const row = {
+      ...ANSWER,
+      model: null,
+      text: "Occasion | Days\nHouse | 1 [1]",
+      citations: [{ ...citation, context }],
+    };
+    stream.send("done", row);
+    await vi.waitFor(() => expect(shadow().querySelectorAll(".answer thead th[scope=col]")).toHaveLength(2));
+    expect(shadow().querySelector(".answer tbody th[scope=row]")?.textContent).toBe("House");
+    expect(shadow().querySelector(".answer td .mark")?.textContent).toBe("1");
+    expect(text()).not.toContain("|");
+  });
+
+  test.each([
+    ["ends without its last event", true, "The connection broke off"],
+    ["ends because the device is offline", false, "Your device is offline."],
+  ])("a stream that %s has failed and can be asked again", async (_, onLine, sentence) => {
+    vi.stubGlobal("navigator", { onLine, languages: [] });
+    const stream = streaming();
+    asking("How many days?");
+    stream.send("token", { text: "Up to " });
+    await vi.waitFor(() => expect(text()).toContain("Up to"));
+    stream.breaks();
+    await vi.waitFor(() => expect(text()).toContain(sentence));
+    expect(shadow().querySelector(".log button")).not.toBeNull();
   });
 
   test("a mark opens its source; one without a source stays text", async () => {

@@ -1,5 +1,5 @@
 /** The button and its panel, in a shadow root: the styles of the site and of the widget do not meet. */
-import { answerElements } from "./answer";
+import { answerElements, writingElements } from "./answer";
 import { ask, AskFailure } from "./ask";
 import { button, element } from "./element";
 import { failureElements, failureSentences } from "./failure";
@@ -118,9 +118,12 @@ class Panel {
     this.submit.textContent = say("stop");
     this.status.textContent = say("asking");
     try {
-      const answer = await ask(this.options, question, running.signal);
+      const answer = await ask(this.options, question, running.signal, (text, citations) => {
+        this.show(state, writingElements(text, citations, say));
+        this.status.textContent = say("writing");
+      });
       const declined = answer.decision === "abstain";
-      this.show(state, answerElements(answer, say));
+      this.show(state, answerElements(answer, answer.notes, say));
       this.status.textContent = declined ? say("declined") : say("answered", { n: answer.citations.length });
     } catch (error) {
       this.failed(error, running.signal, question, turn, state);
@@ -133,7 +136,9 @@ class Panel {
 
   private failed(error: unknown, signal: AbortSignal, question: string, turn: HTMLElement, state: HTMLElement): void {
     if (signal.aborted) {
-      this.show(state, [element("p", { class: "quiet" }, this.say("stopped"))]);
+      // What was written so far stays, above the sentence.
+      const written = state.querySelectorAll<HTMLElement>(":scope > .answer");
+      this.show(state, [...written, element("p", { class: "quiet" }, this.say("stopped"))]);
       this.status.textContent = this.say("stopped");
     } else {
       const failure = error instanceof AskFailure ? error : new AskFailure("failed");

@@ -12,6 +12,7 @@ const en = {
   stop: "Stop",
   stopped: "You stopped this question.",
   asking: "Searching the documents",
+  writing: "Writing the answer",
   answered: "The answer is there, with {n} {n|source|sources}.",
   declined: "The documents do not answer this question.",
   declinedHelp: "Ask it in other words.",
@@ -41,6 +42,7 @@ const en = {
   unreachableHelp: "Check your connection, then ask again.",
   invalid: "The service cannot read this question.",
   invalidHelp: "Ask a shorter question in other words.",
+  interrupted: "The connection broke off in the middle of the answer.",
   failed: "Something went wrong.",
   failedHelp: "Ask again.",
 };
@@ -56,6 +58,7 @@ const ko: Record<keyof typeof en, string> = {
   stop: "중지",
   stopped: "질문을 중지했습니다.",
   asking: "문서를 찾는 중입니다",
+  writing: "답변을 쓰는 중입니다",
   answered: "답변이 나왔습니다. 출처는 {n}개입니다.",
   declined: "문서에서 이 질문의 답을 찾지 못했습니다.",
   declinedHelp: "다른 말로 질문해 보세요.",
@@ -85,6 +88,7 @@ const ko: Record<keyof typeof en, string> = {
   unreachableHelp: "연결을 확인한 다음 다시 질문해 주세요.",
   invalid: "서비스가 이 질문을 읽지 못했습니다.",
   invalidHelp: "더 짧게, 다른 말로 질문해 주세요.",
+  interrupted: "답변 도중에 연결이 끊겼습니다.",
   failed: "문제가 생겼습니다.",
   failedHelp: "다시 질문해 주세요.",
 };

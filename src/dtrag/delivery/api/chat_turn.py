@@ -152,13 +152,13 @@ def add_turn_subjects(request: Request, turn: ChatTurn, answer: TurnAnswer | Non
         add_subjects(request, answer.document_ids)
 
 
-async def audit_streamed_answer(request: Request, turn: ChatTurn, answer: TurnAnswer) -> None:
+async def note_streamed_answer(request: Request, caller: Caller, document_ids: Sequence[str], trace_id: str) -> None:
     """Write an audit log line with the documents of a streamed answer: the line of its request was written before."""
     await app_of(request).audit.note(
-        turn.caller.name,
+        caller.name,
         f"{request.method} {request.url.path} answered",
-        scope=scope_rows(turn.caller.access),
-        subjects=answer.document_ids,
+        scope=scope_rows(caller.access),
+        subjects=document_ids,
         decision="allowed",
-        details={"trace_id": answer.response.trace_id},
+        details={"trace_id": trace_id},
     )

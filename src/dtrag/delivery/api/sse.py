@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Generic, TypeVar
 
 from fastapi import Request
-from fastapi.sse import EventSourceResponse, format_sse_event
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -26,6 +26,7 @@ from dtrag.pipeline.run import Emit
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
+EVENT_STREAM = "text/event-stream"
 HEARTBEAT_S = 10.0
 """Seconds without an event after which a comment is sent: proxies close silent connections, most after 30 or 60 s."""
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
@@ -106,6 +107,31 @@ def failure_of(feed: EventFeed[Any]) -> ErrorBody | None:
         _LOG.error("a stream failed unexpectedly", exc_info=error)
         return error_body(f"Internal error; the request id is {logs.request_id.get()}", "InternalError")
     return None
+
+
+async def answer_events(
+    feed: EventFeed[T], text_of: Callable[[T], str], done: Callable[[T], Awaitable[object]]
+) -> AsyncGenerator[bytes, None]:
+    """The events of a run that answers: its own, `replace` when its text so far is not the answer, and finally `done`
+    with what that function gives, or `error`."""
+    shown = ""
+    async for run_event in feed.events():
+        if run_event is None:
+            yield KEEPALIVE_COMMENT
+            continue
+        name, data = run_event
+        yield event(data, name)
+        if name in {"token", "replace"}:
+            shown = data["text"] if name == "replace" else shown + data["text"]
+    failure = failure_of(feed)
+    if failure is not None:
+        yield event(failure, "error")
+        return
+    result = feed.result()
+    body = await done(result)
+    if shown != text_of(result):
+        yield event({"text": text_of(result)}, "replace")
+    yield event(body, "done")
 
 
 class EventStream(EventSourceResponse):

@@ -5,7 +5,7 @@ import { pathText } from "../../text/path-text";
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { href, navigate } from "../../app/router";
-import { mayAs } from "../../app/session";
+import { mayAs, mayWholeTreeAs } from "../../app/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
@@ -17,6 +17,7 @@ import { safeLink } from "../../parts/parse-markdown";
 import { Segmented } from "../../parts/Segmented";
 import { Failure, Loading } from "../../parts/States";
 import { formatDateTime } from "../../text/texts";
+import { metadataName, metadataValue } from "./metadata";
 import { PassagesPart } from "./PassagesPart";
 import { address, PARTS, type Document } from "./state";
 import { t } from "./text";
@@ -55,7 +56,10 @@ export function DocumentPage({ id }: { id: string }) {
       <Segmented
         label={t("document.show")}
         value={show}
-        choices={PARTS.map((part) => ({ value: part, text: t(`document.${part}`) }))}
+        choices={PARTS.filter((part) => part !== "who" || part === show || mayWholeTreeAs("admin")).map((part) => ({
+          value: part,
+          text: t(`document.${part}`),
+        }))}
         onChange={(part) => address.set({ show: part })}
       />
       {show === "text" && <TextPart document={shown} />}
@@ -77,8 +81,8 @@ function Facts({ document }: { document: Document }) {
       </Fact>
       <Fact name={t("documents.indexed")}>{formatDateTime(document.processed_at)}</Fact>
       {metadata.map(([name, value]) => (
-        <Fact key={name} name={name}>
-          {typeof value === "string" ? value : JSON.stringify(value)}
+        <Fact key={name} name={metadataName(name)}>
+          {metadataValue(name, value)}
         </Fact>
       ))}
       <Fact name={t("document.source")} wide>

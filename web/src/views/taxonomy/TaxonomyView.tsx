@@ -12,7 +12,7 @@ export default function TaxonomyView() {
   const [part, version] = route.value.path;
   const versions = part === "versions";
   return (
-    <Page title={t("view.title")} lead={t("view.lead")}>
+    <Page title={t("view.title")} lead={t(mayWholeTreeAs("admin") ? "view.lead" : "view.leadRead")}>
       {mayWholeTreeAs("reader") && (
         <nav class={styles.tabs} aria-label={t("tab.label")}>
           <a href={href("taxonomy")} aria-current={versions ? undefined : "page"}>

@@ -6,6 +6,7 @@ const en = {
   "view.title": "Categories",
   "view.lead":
     "Keys and agents see branches of this tree. A change is proposed, looked at, and then activated as a whole.",
+  "view.leadRead": "Keys and agents see branches of this tree.",
   "tab.label": "Parts of this view",
   "tab.tree": "Tree",
   "tab.versions": "Versions",
@@ -150,6 +151,7 @@ const ko: Record<keyof typeof en, string> = {
   ...split.ko,
   "view.title": "분류",
   "view.lead": "키와 에이전트는 이 분류의 가지를 봅니다. 변경은 먼저 제안하고, 영향을 확인한 뒤, 한 번에 적용합니다.",
+  "view.leadRead": "키와 에이전트는 이 분류의 가지를 봅니다.",
   "tab.label": "이 화면의 부분",
   "tab.tree": "분류 트리",
   "tab.versions": "버전",

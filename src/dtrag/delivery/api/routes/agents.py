@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -11,6 +12,7 @@ from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.delivery.api.chat_turn import note_streamed_answer
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.json_body import JsonRoute
@@ -35,8 +37,9 @@ from dtrag.delivery.api.schemas.agents import (
 from dtrag.delivery.api.schemas.base import Offset
 from dtrag.delivery.api.schemas.common import AskResponse, SearchResponse
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
 from dtrag.errors import DtragError
-from dtrag.governance.agents import MAX_LIMIT, manifest_yaml
+from dtrag.governance.agents import MAX_LIMIT, AgentAnswer, manifest_yaml
 
 router = APIRouter(tags=["agents"])
 posting = APIRouter(route_class=JsonRoute, tags=["agents"])
@@ -177,15 +180,41 @@ async def search(request: Request, agent_id: str, body: AgentSearch) -> SearchRe
     return search_response(results, metrics)
 
 
-@posting.post("/agents/{agent_id}/ask", responses=_QUESTION_ERRORS, dependencies=ASK)
-async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskResponse:
-    """The agent's answer from its branches; one below its confidence threshold also waits for a human review."""
+@posting.post(
+    "/agents/{agent_id}/ask",
+    response_model=AgentAskResponse,
+    responses={**_QUESTION_ERRORS, 200: {"content": {EVENT_STREAM: {}}}},
+    dependencies=ASK,
+)
+async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskResponse | Response:
+    """The agent's answer from its branches; one below its confidence threshold also waits for a human review.
+
+    With `Accept: text/event-stream` the events of /chat/stream; the last one, `done`, has the same answer.
+    """
     agent, app = await _agent(request, agent_id), app_of(request)
     caller = caller_of(request).at(parse_date("as_of", body.as_of))
     await refuse_bypass(request, body.filters, caller, app.agents.access(agent, caller))
-    work = app.agents.ask(agent, body.question, body.filters, caller=caller)
-    result = await until_gone(request, service_of(request).in_flight, work)
-    add_subjects(request, (citation.document_id for citation in result.answer.citations))
+    in_flight = service_of(request).in_flight
+    work = partial(app.agents.ask, agent, body.question, body.filters, caller=caller)
+    if EVENT_STREAM in request.headers.get("accept", ""):
+        feed = EventFeed(in_flight, lambda emit: work(emit=emit))
+        await feed.wait_for_first(request)
+
+        async def done(result: AgentAnswer) -> dict[str, Any]:
+            await note_streamed_answer(request, caller, _cited(result), result.answer.trace_id)
+            return _answer_shape(agent, result).model_dump()
+
+        return EventStream(answer_events(feed, lambda result: result.answer.text, done), feed.close)
+    result = await until_gone(request, in_flight, work())
+    add_subjects(request, _cited(result))
+    return _answer_shape(agent, result)
+
+
+def _cited(result: AgentAnswer) -> list[str]:
+    return list(dict.fromkeys(citation.document_id for citation in result.answer.citations))
+
+
+def _answer_shape(agent: Agent, result: AgentAnswer) -> AgentAskResponse:
     answer = AskResponse.model_validate(result.answer).model_dump()
     return AgentAskResponse(**answer, agent_id=str(agent.agent_id), hitl_required=result.hitl_required)
 

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.sse import KEEPALIVE_COMMENT
 
 from dtrag.delivery.api.chat_turn import (
     ChatTurn,
     TurnAnswer,
     add_turn_subjects,
     answer_turn,
-    audit_streamed_answer,
+    note_streamed_answer,
     prepare_turn,
 )
 from dtrag.delivery.api.dependencies import app_of, service_of
@@ -27,7 +26,7 @@ from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.chat import ChatRequest, ChatResponse
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.feedback import FeedbackRequest, FeedbackResponse
-from dtrag.delivery.api.sse import EventFeed, EventStream, event, failure_of
+from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
 
 router = APIRouter(route_class=JsonRoute, tags=["chat"])
 _FAILURES = failures(400, 403, 404, 413, 415, 422, 503)
@@ -50,7 +49,7 @@ async def run(request: Request, body: ChatRequest) -> ChatResponse:
     response_class=Response,
     responses={
         **_FAILURES,
-        200: {"description": _EVENTS, "content": {"text/event-stream": {}}},
+        200: {"description": _EVENTS, "content": {EVENT_STREAM: {}}},
     },
     dependencies=READ,
 )
@@ -60,7 +59,12 @@ async def stream(request: Request, body: ChatRequest) -> Response:
     add_turn_subjects(request, turn)
     feed = EventFeed(service_of(request).in_flight, partial(answer_turn, app_of(request), turn))
     await feed.wait_for_first(request)
-    return EventStream(_events(request, turn, feed), feed.close)
+
+    async def done(answer: TurnAnswer) -> dict[str, Any]:
+        await note_streamed_answer(request, turn.caller, answer.document_ids, answer.response.trace_id)
+        return ChatResponse.of(turn, answer).model_dump()
+
+    return EventStream(answer_events(feed, lambda answer: answer.response.answer, done), feed.close)
 
 
 @router.post("/chat/feedback", responses=failures(400, 403, 404, 413, 415, 422, 503, 507), dependencies=READ)
@@ -85,24 +89,3 @@ async def _turn(request: Request, body: ChatRequest) -> ChatTurn:
         history=body.history(),
         conversation=body.conversation_id,
     )
-
-
-async def _events(request: Request, turn: ChatTurn, feed: EventFeed[TurnAnswer]) -> AsyncGenerator[bytes, None]:
-    shown = ""
-    async for run_event in feed.events():
-        if run_event is None:
-            yield KEEPALIVE_COMMENT
-            continue
-        name, data = run_event
-        yield event(data, name)
-        if name in {"token", "replace"}:
-            shown = data["text"] if name == "replace" else shown + data["text"]
-    failure = failure_of(feed)
-    if failure is not None:
-        yield event(failure, "error")
-        return
-    answer = feed.result()
-    await audit_streamed_answer(request, turn, answer)
-    if shown != answer.response.answer:
-        yield event({"text": answer.response.answer}, "replace")
-    yield event(ChatResponse.of(turn, answer).model_dump(), "done")

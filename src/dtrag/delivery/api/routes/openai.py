@@ -129,7 +129,7 @@ async def _chunks(
         yield event({"error": failure["error"]})
         return
     answer = feed.result()
-    await chat_turn.audit_streamed_answer(request, turn, answer)
+    await chat_turn.note_streamed_answer(request, turn.caller, answer.document_ids, answer.response.trace_id)
     common: dict[str, object] = {
         "id": f"chatcmpl-{answer.response.trace_id}",
         "object": "chat.completion.chunk",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EventParser } from "./sse";
+import { EventParser } from "./event-parser";
 
 const stream =
   'event: token\ndata: {"text":"가"}\n\n: keep alive\n\ndata: a\r\ndata: b\r\n\r\nevent: done\ndata: {}\n\n';
