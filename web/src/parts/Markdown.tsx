@@ -60,7 +60,8 @@ export function inline(spans: readonly Inline[], cite?: Cite): ComponentChildren
   return spans.map((span, key) => {
     switch (span.kind) {
       case "text":
-        return span.text;
+        // A mark stays on the line of the word before it.
+        return cite && spans[key + 1]?.kind === "citation" ? span.text.replace(/ $/, "\u00a0") : span.text;
       case "code":
         return <code key={key}>{span.text}</code>;
       case "strong":

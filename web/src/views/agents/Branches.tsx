@@ -6,16 +6,17 @@ import { pathText } from "../../text/path-text";
 import { spelledBy } from "./draft";
 import type { Agent } from "./state";
 
-/** The tree that has the names; undefined until it is there. */
+/** The tree that has the names: undefined while it is read, empty when it cannot be read. */
 export function useTree(): readonly Branch[] | undefined {
   const tree = useResource(
     (signal) => api.get("/taxonomy/{version}/tree", { path: { version: "active" }, signal }),
     [],
   );
-  return tree.data?.tree;
+  return tree.data?.tree ?? (tree.loading ? undefined : []);
 }
 
-export function Branches({ agent, tree = [] }: { agent: Agent; tree?: readonly Branch[] }) {
+export function Branches({ agent, tree }: { agent: Agent; tree: readonly Branch[] | undefined }) {
+  if (!tree) return <span aria-busy="true" />;
   const spelled = spelledBy(tree);
   return <>{agent.allowed_category_paths.map((path) => pathText(spelled(path) ?? path)).join(", ")}</>;
 }
