@@ -53,6 +53,7 @@ NEARLY = 0.75
 """Within a passage that a pack ranked, too, sentences are quoted that are this much as likely as its best one."""
 _ASKS_FOR_LIST = re.compile(
     r"(?:어떤|무슨|필요한|제출할?|준비할?|내야 ?(?:하는|할)|구비)\s?(?:것들|서류|자료|경우|종류|항목|요건|조건)"
+    r"|(?:어떤|무슨)\s?(?:처벌|벌|징계|조치|제재|불이익|혜택|지원|업무|역할|의무|권리|사유|사항|내용)"
     r"|(?:종류|목록|것들)(?=[는은가이를을]?\s*(?:뭐|무엇|무슨|어떤|어떻게|알려|좀|\?|$))|뭐뭐|무엇무엇|모두 알려"
     r"|^(?:what|which) (?:are the )?(?:\w+ )?(?:documents|items|kinds|types|expenses|costs|conditions|forms)\b"
     r"|^(?:please )?(?:list|name all)\b",

@@ -28,6 +28,8 @@ from dtrag.core.text.questions import (
         ("기숙사에서 퇴사되나요?", "기숙사 퇴사"),
         ("제12조의2는 무엇인가요?", "제12조의2"),
         ("BM25와 벡터의 관계", "BM25 벡터 관계"),
+        ("어떤 사유로 제적되나요?", "제적"),
+        ("휴학 사유", "휴학 사유"),
     ],
 )
 def test_korean_endings_and_particles_are_removed_and_content_words_stay(question: str, about: str) -> None:

@@ -263,6 +263,13 @@ def test_a_list_is_quoted_whole_when_it_is_asked_for(question: str) -> None:
     assert quote.text == "1. 휴학원서\n2. 보호자 동의서\n3. 등록금 납입증명서"
 
 
+def test_measures_are_quoted_whole_and_not_one_that_shares_a_word_with_the_question() -> None:
+    text = "부정행위로 판정되면 총장은 다음 각 호의 조치를 한다.\n1. 논문의 철회\n2. 연구비의 환수\n3. 징계의 요청"
+    for question in ("논문 부정행위는 무슨 벌을 받나요?", "논문 부정행위에는 어떤 조치를 하나요?"):
+        (quote,) = extract(question, _passages(text), NOTHING_KNOWN)
+        assert quote.text == "1. 논문의 철회\n2. 연구비의 환수\n3. 징계의 요청"
+
+
 @pytest.mark.parametrize("question", ["휴학", "휴학?", "Leave"])
 def test_a_bare_word_is_answered_with_its_definition_first(question: str) -> None:
     passages = _passages(
