@@ -8,7 +8,7 @@ export const library = {
 };
 export const leave = "휴학은 최대 몇 학기까지 할 수 있나요?";
 /** Answered from a PDF. */
-export const password = "How soon must a lost laptop be reported to security?";
+export const password = "How many characters must a password have at least?";
 /** Answered by nothing. */
 export const zeppelin = {
   ko: "비행선 계류장 사용료는 얼마인가요?",

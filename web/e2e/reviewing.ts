@@ -6,7 +6,7 @@ export async function findAndPick(page: Page, words: string): Promise<void> {
   await page.getByText("Find other passages").click();
   await page.getByLabel("Words of the passage").fill(words);
   await page.getByRole("search").getByRole("button", { name: "Search" }).click();
-  const picked = await page.locator("article section ul").first().locator("input:checked").count();
+  const picked = await page.locator("[aria-labelledby=passages-title] ul").first().locator("input:checked").count();
   await page.locator("details li input[type=checkbox]").first().click();
   await page.getByRole("button", { name: `Correct with ${picked + 1} passage` }).waitFor();
 }

@@ -127,7 +127,6 @@ inBrowser("roles", () => {
     expect(await page.locator("main input[type=file]").count()).toBe(0);
     await page.getByRole("link", { name: "Information Security" }).click();
     await page.getByRole("term").filter({ hasText: "Pages" }).waitFor();
-    expect(await page.getByText("Who can see this").count()).toBe(0);
     expect(await page.getByRole("button", { name: "Delete" }).count()).toBe(0);
     await close(page, SIGN_IN);
   });

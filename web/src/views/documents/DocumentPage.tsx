@@ -5,7 +5,7 @@ import { pathText } from "../../text/path-text";
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { href, navigate } from "../../app/router";
-import { mayAs, mayWholeTreeAs } from "../../app/session";
+import { mayAs } from "../../app/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
@@ -56,10 +56,7 @@ export function DocumentPage({ id }: { id: string }) {
       <Segmented
         label={t("document.show")}
         value={show}
-        choices={PARTS.filter((part) => part !== "who" || part === show || mayWholeTreeAs("admin")).map((part) => ({
-          value: part,
-          text: t(`document.${part}`),
-        }))}
+        choices={PARTS.map((part) => ({ value: part, text: t(`document.${part}`) }))}
         onChange={(part) => address.set({ show: part })}
       />
       {show === "text" && <TextPart document={shown} />}

@@ -21,7 +21,9 @@ export default function ReviewView() {
     (signal) => api.get("/review", { query: { limit: PAGE, offset: Math.max(0, from) }, signal }),
     [from],
   );
-  const items = queue.data?.items ?? [];
+  /** Decided here: the list may still have them until it is read again. */
+  const done = useRef(new Set<string>());
+  const items = (queue.data?.items ?? []).filter((item) => !done.current.has(item.item_id));
   const chosen = openItem();
   // Beside the list there is always an item; on a small screen the list comes first.
   const current = chosen ?? (wide ? items[0]?.item_id : undefined);
@@ -38,6 +40,7 @@ export default function ReviewView() {
   ]);
   const decided = (id: string) => {
     const next = following(items, id);
+    done.current.add(id);
     moved.current = true;
     go(next?.item_id ?? null, { replace: true });
     queue.reload();
