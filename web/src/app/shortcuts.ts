@@ -1,6 +1,6 @@
 /** Keyboard shortcuts: single keys and sequences such as `g a`. They can be switched off (WCAG 2.1.4). */
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { shortcutsOn } from "./preferences";
 
 export interface Shortcut {
@@ -20,7 +20,8 @@ let firstAt = 0;
 /** Shortcuts of a view, as long as it is shown. `list` is read when a key is pressed, so it may close over state. */
 export function useShortcuts(list: readonly Shortcut[]): void {
   const keys = list.map((shortcut) => shortcut.keys).join(" ");
-  useEffect(() => {
+  // Before the view is painted: a key that is pressed as soon as it is seen counts.
+  useLayoutEffect(() => {
     shortcuts.value = [...shortcuts.peek(), ...list];
     return () => {
       shortcuts.value = shortcuts.peek().filter((shortcut) => !list.includes(shortcut));
