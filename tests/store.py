@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -193,7 +194,8 @@ class Databases:
     def drop(self) -> None:
         """Drop them all; fails when an app or a test has left a connection open.
 
-        PostgreSQL waits 5 s for the backends of closed connections; on a busy machine they need longer to end.
+        PostgreSQL waits 5 s for the backends of closed connections; on a busy machine they need longer to end. A
+        connection that was cancelled while it was being opened is closed when it is collected.
         """
         while self._made:
             statement, last = sql.SQL("drop database {}").format(sql.Identifier(self._made.pop())), 4
@@ -204,6 +206,7 @@ class Databases:
                 except psycopg.errors.ObjectInUse:
                     if attempt == last:
                         raise
+                    gc.collect()
 
     def _execute(self, statement: sql.Composed) -> None:
         with psycopg.connect(self.address.conninfo("dtrag_owner", "postgres"), autocommit=True) as connection:

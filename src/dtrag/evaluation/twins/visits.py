@@ -21,7 +21,7 @@ _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 _TIMES = re.compile(
     r".*(_time|_ms|_at)|latency|seconds|elapsed|created|stages|step_timings|documents_per_second|meets_target|cache_hit"
-    r"|request_id|correlation_id"
+    r"|started|request_id|correlation_id"
 )
 """Fields with durations, times, cache hits and request ids."""
 _DEGRADED = re.compile(r'"degraded": ?\[(?!\])|"status": ?"(?:degraded|unhealthy)"')
