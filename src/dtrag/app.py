@@ -193,6 +193,8 @@ class App:
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)
         self.visibility = DocumentAccess(self.index, stores.keys, stores.agents)
+        days = self.settings.conversation_days
+        self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
         self.review = Review(
             stores.review,
             self.index,
@@ -206,6 +208,7 @@ class App:
                 keeps_text=self.settings.cbr_text != "off",
             ),
             feedback_by=stores.traces.feedback_by,
+            answer_of=self.conversations.answer_of,
         )
         self.lexicon_suggestions = LexiconSuggestions(self.review, self.lexicon)
 
@@ -234,8 +237,6 @@ class App:
 
     def _open_pipeline(self, stores: Stores) -> None:
         settings, record = self.settings, self.audit.record
-        days = settings.conversation_days
-        self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
         vectors = QuestionVectors(self._query_embedder)
         self.reuse = Reuse(
@@ -243,7 +244,6 @@ class App:
         )
         self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
         self.retention.on_thumbs_down = self.review.offer_rated
-        self.review.text_of = lambda log, caller: self.conversations.answer_to(log.query, log.timestamp, caller=caller)
         self.feedback = FeedbackOnAnswers(self.traces, stores.traces, retention=self.retention, record=record)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)

@@ -506,7 +506,7 @@ async def test_a_disputed_answer_is_shown_with_its_text_and_the_reason(
     question, who = "How is a broth seasoned?", LOCAL
     answer = await app.ask(question, scope=who.access, owner=who.owner)
     await app.conversations.add("kitchen-talk", who, "Why?", "Because.")
-    await app.conversations.add("kitchen-talk", who, question, answer.text)
+    await app.conversations.add("kitchen-talk", who, question, answer.text, trace_id=answer.trace_id)
     await app.feedback.give(answer.trace_id, thumbs="down", caller=who)
     await app.feedback.give(answer.trace_id, thumbs="down", reason="It has no salt.", caller=who)
     [listed], _ = await app.review.waiting()

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_within, scope_rows
@@ -51,21 +52,26 @@ _LOG = logging.getLogger(__name__)
 
 
 FeedbackBy = Callable[[str, Collection[uuid.UUID]], Awaitable[Mapping[uuid.UUID, AnswerFeedback]]]
-TextOf = Callable[[CaseLog, Caller], Awaitable[str]]
+
+
+class AnswerOf(Protocol):
+    """Finds the text of an answer by its trace, for a caller who may see it; "" without one."""
+
+    async def __call__(self, trace_id: str, *, caller: Caller) -> str: ...
 
 
 async def _no_feedback(voter: str, trace_ids: Collection[uuid.UUID]) -> Mapping[uuid.UUID, AnswerFeedback]:
     return {}
 
 
-async def _no_text(log: CaseLog, caller: Caller) -> str:
+async def _no_text(trace_id: str, *, caller: Caller) -> str:
     return ""
 
 
 class Review:
     """The queue of one app. Decided answers become `cases`, while the case memory is on.
 
-    `feedback_by` has what a reader said about answers; `text_of` finds the text of an answer that its reader rates.
+    `feedback_by` has what a reader said about answers; `answer_of` finds the text of one that its reader rates.
     """
 
     def __init__(
@@ -78,13 +84,14 @@ class Review:
         review_below: float = 0.0,
         cases: ReviewCases | None = None,
         feedback_by: FeedbackBy = _no_feedback,
+        answer_of: AnswerOf = _no_text,
     ):
         if not 0.0 <= review_below <= 1.0:
             raise InvalidInput(f"DTRAG_REVIEW_BELOW is {review_below:g}, but must be from 0 (off) to 1.")
         self._review_below = review_below
         self._cases = cases
         self._feedback_by = feedback_by
-        self.text_of: TextOf = _no_text
+        self._answer_of = answer_of
         self._store = store
         self._index = index
         self._classifier = classifier
@@ -233,7 +240,7 @@ class Review:
             cited=[passage.chunk_id for passage in log.passages],
             as_of=log.as_of.isoformat() if log.as_of is not None else "",
             caused_by=caller.owner,
-            text=await self.text_of(log, caller),
+            text=await self._answer_of(log.log_id, caller=caller),
             trace_id=log.log_id,
         )
         try:

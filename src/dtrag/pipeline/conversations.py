@@ -30,11 +30,6 @@ MAX_TEXT = 40_000
 """Characters stored of a question or an answer: four times the longest accepted question."""
 MAX_LISTED = 1_000
 
-LOOKED_THROUGH = 20
-"""The newest conversations of a caller, in which an answer is looked for."""
-STORED_WITHIN = datetime.timedelta(minutes=2)
-"""Longest time between an answer and its turn in a conversation."""
-
 
 class Conversations:
     """The conversations of one app. Those idle for more than `days` are deleted; 0 keeps all."""
@@ -121,17 +116,11 @@ class Conversations:
         turns = await self._store.turns(key, caller.owner, MOST_TURNS, self._since())
         return stored, await self._visible(turns, caller.access)
 
-    async def answer_to(self, question: str, at: datetime.datetime, *, caller: Caller = LOCAL) -> str:
-        """The caller's stored answer to the question of about this time; "" without one that the caller may see."""
-        newest, _ = await self.every(LOOKED_THROUGH, caller=caller)
-        near: list[tuple[datetime.timedelta, str]] = []
-        for conversation in newest:
-            if not conversation.created_at - STORED_WITHIN <= at <= conversation.updated_at + STORED_WITHIN:
-                continue
-            turns = await self.last(conversation.conversation_id, caller, MOST_TURNS)
-            same = [turn for turn in turns if turn.question == clean(question[:MAX_TEXT])]
-            near += [(abs(turn.created_at - at), turn.answer) for turn in same]
-        return min((pair for pair in near if pair[0] <= STORED_WITHIN), default=(None, ""))[1]
+    async def answer_of(self, trace_id: str, *, caller: Caller = LOCAL) -> str:
+        """The caller's stored answer of this trace; "" without one that the caller may see."""
+        identifier = uuid_or_none(trace_id)
+        turn = await self._store.turn_of(identifier, caller.owner, self._since()) if identifier else None
+        return (await self._visible([turn], caller.access))[0].answer if turn else ""
 
     async def delete(self, conversation: str, *, caller: Caller = LOCAL) -> None:
         """Delete a conversation of the caller. Raises `NotFound`."""

@@ -33,6 +33,9 @@ class ConversationStore(Protocol):
     async def turns(self, conversation_id: str, owner: str, limit: int, since: datetime) -> list[Turn]:
         """The last `limit` turns, oldest first; empty when the conversation's last turn is older than `since`."""
 
+    async def turn_of(self, trace_id: uuid.UUID, owner: str, since: datetime) -> Turn | None:
+        """The owner's turn with the answer of this trace, of a conversation not older than `since`; None if unknown."""
+
     async def get(self, conversation_id: str, owner: str, max_turns: int, since: datetime) -> Conversation | None:
         """The conversation with its last `max_turns` turns; None when unknown or older than `since`."""
 

@@ -47,6 +47,11 @@ class ConversationStoreContract:
         turns = await stores.conversations.turns("c", "kim", 10, LONG_AGO)
         assert [row.trace_id for row in turns] == [known.trace_id, None]
         assert turns[0].hidden().trace_id is None
+        assert known.trace_id is not None
+        assert await stores.conversations.turn_of(known.trace_id, "kim", LONG_AGO) == turns[0]
+        assert await stores.conversations.turn_of(known.trace_id, "lee", LONG_AGO) is None
+        assert await stores.conversations.turn_of(known.trace_id, "kim", NOON + MINUTE) is None
+        assert await stores.conversations.turn_of(uuid.uuid4(), "kim", LONG_AGO) is None
 
     async def test_old_turns_are_dropped(self, stores: Stores) -> None:
         for minutes, text in enumerate("abcde"):

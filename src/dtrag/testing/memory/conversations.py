@@ -41,6 +41,16 @@ class MemoryConversations:
         stored = self._recent(conversation_id, owner, since)
         return [turn for turn in stored.turns if turn.number > stored.number - limit] if stored else []
 
+    async def turn_of(self, trace_id: uuid.UUID, owner: str, since: datetime) -> Turn | None:
+        """The owner's turn with the answer of this trace, or None."""
+        turns = (
+            turn
+            for (whose, _), stored in self._conversations.items()
+            if whose == owner and stored.updated_at >= since
+            for turn in stored.turns
+        )
+        return next((turn for turn in turns if turn.trace_id == trace_id), None)
+
     async def get(self, conversation_id: str, owner: str, max_turns: int, since: datetime) -> Conversation | None:
         """The conversation, or None."""
         stored = self._recent(conversation_id, owner, since)

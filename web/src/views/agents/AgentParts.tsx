@@ -2,11 +2,11 @@
 import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
+import { Facts } from "../../parts/Facts";
 import { Loaded } from "../../parts/States";
 import { formatDateTime, formatNumber } from "../../text/texts";
 import { Manifest } from "./Manifest";
 import { t } from "./text";
-import styles from "./Agents.module.css";
 
 export function AgentParts({ id, part }: { id: string; part: "manifest" | "editions" | "spending" }) {
   if (part === "manifest") return <Exported id={id} />;
@@ -67,22 +67,13 @@ function Spending({ id }: { id: string }) {
       {({ day, calls, tokens, krw, tokens_per_day, krw_per_day }) => {
         const of = (value: number, budget: number) =>
           t("spending.of", { value: formatNumber(value), budget: formatNumber(budget) });
-        const facts = [
+        const facts: [string, string][] = [
           [t("spending.day"), day],
           [t("spending.calls"), formatNumber(calls)],
           [t("spending.tokens"), of(tokens, tokens_per_day)],
           [t("spending.won"), of(krw, krw_per_day)],
         ];
-        return (
-          <dl class={styles.facts}>
-            {facts.map(([name, value]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-              </div>
-            ))}
-          </dl>
-        );
+        return <Facts facts={facts} />;
       }}
     </Loaded>
   );

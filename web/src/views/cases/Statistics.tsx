@@ -2,6 +2,7 @@
 import type { components } from "../../api/schema";
 import { Badge } from "../../parts/Badge";
 import { Bars } from "../../parts/Bars";
+import { Facts } from "../../parts/Facts";
 import { Said } from "../../parts/Statements";
 import { formatNumber, formatPercent } from "../../text/texts";
 import { t } from "./text";
@@ -14,7 +15,7 @@ const ENOUGH = 1000;
 export function Statistics({ figures }: { figures: Figures }) {
   const { cbr_system_stats: system, neural_selector_readiness: readiness, performance, reuse } = figures;
   const milliseconds = (value: number) => `${formatNumber(Math.round(value * 10) / 10)} ms`;
-  const facts = [
+  const facts: [string, string][] = [
     [t("stats.cases"), formatNumber(system.total_cases)],
     [t("stats.archived"), formatNumber(system.archived_cases)],
     [t("stats.votes"), formatNumber(system.total_usage_count)],
@@ -24,14 +25,9 @@ export function Statistics({ figures }: { figures: Figures }) {
   const categories = Object.entries(system.category_distribution);
   return (
     <section class={styles.figures} aria-label={t("stats.title")}>
-      <dl class={styles.facts}>
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <div class={styles.large}>
+        <Facts facts={facts} />
+      </div>
       <div class={styles.columns}>
         <section class={styles.block}>
           <h2>{t("reuse.title")}</h2>

@@ -12,6 +12,7 @@ import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { Dialog } from "../../parts/Dialog";
 import { kindName } from "../../parts/file-kinds";
+import { Facts } from "../../parts/Facts";
 import { Page } from "../../parts/Page";
 import { safeLink } from "../../parts/parse-markdown";
 import { Segmented } from "../../parts/Segmented";
@@ -52,7 +53,7 @@ export function DocumentPage({ id }: { id: string }) {
       title={<span lang={shown.language}>{shown.title || t("documents.untitled")}</span>}
       actions={<Actions document={shown} />}
     >
-      <Facts document={shown} />
+      <Overview document={shown} />
       <Segmented
         label={t("document.show")}
         value={show}
@@ -66,42 +67,25 @@ export function DocumentPage({ id }: { id: string }) {
   );
 }
 
-function Facts({ document }: { document: Document }) {
+function Overview({ document }: { document: Document }) {
   const original = safeLink(document.source_url);
   const metadata = Object.entries(document.metadata).filter(([, value]) => value !== null && value !== "");
-  return (
-    <dl class={styles.facts}>
-      <Fact name={t("documents.category")}>{pathText(document.taxonomy_path) || t("documents.noCategory")}</Fact>
-      <Fact name={t("documents.kind")}>{kindName(document.content_type)}</Fact>
-      <Fact name={t("document.length")}>
-        {t("document.lengthIs", { characters: document.characters, passages: document.chunks })}
-      </Fact>
-      <Fact name={t("documents.indexed")}>{formatDateTime(document.processed_at)}</Fact>
-      {metadata.map(([name, value]) => (
-        <Fact key={name} name={metadataName(name)}>
-          {metadataValue(name, value)}
-        </Fact>
-      ))}
-      <Fact name={t("document.source")} wide>
-        {original ? (
-          <a href={original} target="_blank" rel="noopener noreferrer nofollow">
-            {document.source_url}
-          </a>
-        ) : (
-          readable(document.source_url)
-        )}
-      </Fact>
-    </dl>
+  const source = original ? (
+    <a href={original} target="_blank" rel="noopener noreferrer nofollow">
+      {document.source_url}
+    </a>
+  ) : (
+    readable(document.source_url)
   );
-}
-
-function Fact({ name, wide, children }: { name: string; wide?: boolean; children: ComponentChildren }) {
-  return (
-    <div class={wide ? styles.wide : undefined}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
+  const facts: [string, ComponentChildren][] = [
+    [t("documents.category"), pathText(document.taxonomy_path) || t("documents.noCategory")],
+    [t("documents.kind"), kindName(document.content_type)],
+    [t("document.length"), t("document.lengthIs", { characters: document.characters, passages: document.chunks })],
+    [t("documents.indexed"), formatDateTime(document.processed_at)],
+    ...metadata.map(([name, value]): [string, string] => [metadataName(name), metadataValue(name, value)]),
+    [t("document.source"), source],
+  ];
+  return <Facts facts={facts} wideLast />;
 }
 
 function Actions({ document }: { document: Document }) {

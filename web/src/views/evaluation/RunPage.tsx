@@ -3,6 +3,7 @@ import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
+import { Facts } from "../../parts/Facts";
 import { Page } from "../../parts/Page";
 import { Loaded } from "../../parts/States";
 import { formatDateTime, formatNumber } from "../../text/texts";
@@ -28,7 +29,7 @@ export function RunPage({ id }: { id: string }) {
       <Loaded resource={resource} lines={8}>
         {(run) => (
           <div class={styles.stack}>
-            <Facts run={run} />
+            <Overview run={run} />
             <Other run={run} against={against} />
             {against ? (
               <Compared key={against} run={run} against={against} />
@@ -45,25 +46,16 @@ export function RunPage({ id }: { id: string }) {
   );
 }
 
-function Facts({ run }: { run: Run }) {
+function Overview({ run }: { run: Run }) {
   const settings = Object.entries(run.settings).map(([name, value]) => `${name}: ${value}`);
-  const facts = [
+  const facts: [string, string][] = [
     [t("run.at"), formatDateTime(run.created_at)],
     [t("run.set"), setOf(run)],
     [t("run.version"), run.version],
     [t("run.questions"), formatNumber(run.questions)],
     [t("run.settings"), settings.join(" · ") || "–"],
   ];
-  return (
-    <dl class={styles.facts}>
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts facts={facts} wideLast />;
 }
 
 /** Chooses the run that this one is compared with. */

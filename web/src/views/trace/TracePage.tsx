@@ -5,6 +5,7 @@ import { href } from "../../app/router";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { CopyButton } from "../../parts/CopyButton";
+import { Facts } from "../../parts/Facts";
 import { Page } from "../../parts/Page";
 import { QuotedAnswer } from "../../parts/QuotedText";
 import { Failure, Loading } from "../../parts/States";
@@ -51,7 +52,7 @@ function Shown({ trace }: { trace: Trace }) {
         </>
       }
     >
-      <Facts trace={trace} />
+      <Overview trace={trace} />
       {trace.answer && (
         <Section title={t("trace.answer")}>
           <div class={styles.answer}>
@@ -93,7 +94,7 @@ function Section({ title, children }: { title: string; children: ComponentChildr
   );
 }
 
-function Facts({ trace }: { trace: Trace }) {
+function Overview({ trace }: { trace: Trace }) {
   const usage = usageOf(trace.calls);
   const facts: [string, ComponentChildren][] = [
     [t("trace.decision"), <Decision decision={trace.decision} />],
@@ -107,14 +108,7 @@ function Facts({ trace }: { trace: Trace }) {
   ];
   return (
     <div class={styles.section}>
-      <dl class={styles.facts}>
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       {trace.degraded.length > 0 && (
         <p class={styles.degraded}>{t("trace.degradedWhy", { parts: partNames(trace.degraded) })}</p>
       )}

@@ -48,6 +48,13 @@ class PostgresConversations:
             rows = await (await connection.execute(self._sql["turns"], values)).fetchall()
         return [_turn(row) for row in rows]
 
+    async def turn_of(self, trace_id: uuid.UUID, owner: str, since: datetime) -> Turn | None:
+        """The owner's turn with the answer of this trace, or None."""
+        values = {"trace_id": trace_id, "owner": owner, "since": since}
+        async with self._database.connection("owner") as connection:
+            row = await (await connection.execute(self._sql["turn_of"], values)).fetchone()
+        return _turn(row) if row else None
+
     async def get(self, conversation_id: str, owner: str, max_turns: int, since: datetime) -> Conversation | None:
         """The conversation, or None."""
         values = {"conversation_id": conversation_id, "owner": owner, "max_turns": max_turns, "since": since}
