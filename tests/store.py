@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import signal
@@ -194,8 +193,7 @@ class Databases:
     def drop(self) -> None:
         """Drop them all; fails when an app or a test has left a connection open.
 
-        PostgreSQL waits 5 s for the backends of closed connections; on a busy machine they need longer to end. A
-        connection that was cancelled while it was being opened is closed when it is collected.
+        PostgreSQL waits 5 s for the backends of closed connections; on a busy machine they need longer to end.
         """
         while self._made:
             statement, last = sql.SQL("drop database {}").format(sql.Identifier(self._made.pop())), 4
@@ -206,7 +204,6 @@ class Databases:
                 except psycopg.errors.ObjectInUse:
                     if attempt == last:
                         raise
-                    gc.collect()
 
     def _execute(self, statement: sql.Composed) -> None:
         with psycopg.connect(self.address.conninfo("dtrag_owner", "postgres"), autocommit=True) as connection:

@@ -97,8 +97,7 @@ class Database:
     async def close(self) -> None:
         """Close the pools."""
         pools, self._pools = list(self._pools.values()), {}
-        for pool in pools:
-            await pool.close()
+        await asyncio.gather(*(pool.close() for pool in pools))
 
     async def __aenter__(self) -> Database:
         await self.open()

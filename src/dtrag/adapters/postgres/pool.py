@@ -55,10 +55,13 @@ class Pool:
         self._connect_s = connect_s
         self._configure = configure
         self._on_lost = on_lost
+        self._size = size
         self._slots = asyncio.Semaphore(size)
         self._idle: list[tuple[Connection, float]] = []
         self._made_at: dict[Connection, float] = {}
         self._returned = asyncio.Event()
+        self._abandoned: set[asyncio.Task[None]] = set()
+        self._slots_of_abandoned = 0
         self._connecting = 0
         self._last_attempt: Literal["made", "refused", "unreachable"] = "made"
         self._closed = False
@@ -78,20 +81,39 @@ class Pool:
             finally:
                 await self._give_back(connection)
         finally:
-            self._slots.release()
+            if self._slots_of_abandoned:
+                self._slots_of_abandoned -= 1
+            else:
+                self._slots.release()
 
     async def close(self) -> None:
-        """Close the idle connections; those in use are closed when they come back."""
+        """Close every connection, also those that are being made; those in use get as long as one takes to be made."""
         self._closed = True
-        while self._idle:
-            await self._discard(self._idle.pop()[0])
+        free = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._connect_s + 1):
+                while free < self._size:
+                    await self._slots.acquire()
+                    free += 1
+        for connection in list(self._made_at):
+            await self._discard(connection)
+        self._idle.clear()
+        for _ in range(free):  # later callers do not wait: they are refused
+            self._slots.release()
 
     async def _take(self) -> Connection:
         waiting_until = time.monotonic() + self._wait_s
         while True:
+            if self._closed:
+                raise DatabaseUnavailable(reason="the connection is closed.")
             while self._idle:
                 connection, _ = self._idle.pop()  # the one used last: the others may grow old
-                if await _is_alive(connection):
+                try:
+                    alive = await _is_alive(connection)
+                except asyncio.CancelledError:
+                    await self._discard(connection)
+                    raise
+                if alive:
                     return connection
                 await self._discard(connection)
                 self._on_lost()
@@ -99,7 +121,7 @@ class Pool:
                 raise _refusal()  # one attempt at a time: where an address swallows them, each takes `connect_s`
             self._returned.clear()
             try:
-                return await self._attempt()
+                return await self._new()
             except psycopg.OperationalError as error:
                 remaining_s = waiting_until - time.monotonic()
                 if not _answered(error) or not self._made_at or remaining_s <= 0:
@@ -107,6 +129,29 @@ class Pool:
                     raise _refusal() from error
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._returned.wait(), remaining_s)
+
+    async def _new(self) -> Connection:
+        """The connection of an attempt of its own, which a cancelled caller leaves to the next one, with the slot.
+
+        psycopg does not close a connection whose opening is cancelled: the session lasts until the object is collected.
+        """
+        attempt = asyncio.create_task(self._attempt())
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            self._slots_of_abandoned += 1
+            abandoned = asyncio.create_task(self._keep(attempt))
+            self._abandoned.add(abandoned)
+            abandoned.add_done_callback(self._abandoned.discard)
+            raise
+
+    async def _keep(self, attempt: asyncio.Task[Connection]) -> None:
+        try:
+            await self._give_back(await attempt)
+        except psycopg.Error:
+            self._on_lost()
+        finally:
+            self._slots.release()
 
     async def _attempt(self) -> Connection:
         """A new connection. Raises `psycopg.OperationalError`, which is logged when it is the first of a series."""
@@ -138,7 +183,7 @@ class Pool:
     async def _give_back(self, connection: Connection) -> None:
         now = time.monotonic()
         whole = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
-        usable = now - self._made_at[connection] < MAX_AGE_S or self._last_attempt == "refused"
+        usable = now - self._made_at.get(connection, 0.0) < MAX_AGE_S or self._last_attempt == "refused"
         if whole and usable and not self._closed:
             self._idle.append((connection, now))
         else:
