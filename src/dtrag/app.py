@@ -341,6 +341,7 @@ class App:
         *,
         prune: Prune = False,
         prune_editions: bool = False,
+        exclude: Sequence[str] = (),
         work: str = "",
         effective: date | str | None = None,
     ) -> IngestReport:
@@ -350,16 +351,18 @@ class App:
         the others are indexed. Raises `InvalidInput` for a bad category and `IndexMismatch` when the index was built
         with another embedder.
 
+        Files of folders are left out that a pattern of `exclude` or of a `.dtragignore` file matches, as in .gitignore.
+
         `work` and `effective` (2024-03-01) are the name and the effective date of regulations that state none: a
         document becomes an edition of that work. `prune_editions` removes superseded editions below the folders that
         their files do not contain any more; nothing else does.
 
-        With `prune`, documents of files that were deleted from the folders are removed, and renamed files keep their
-        category and review state. Nothing is removed when a file fails. Raises `InvalidInput`, before anything is
-        changed, when a folder is missing, unreadable or empty, or more than a third of its files are gone; "all" allows
-        the latter.
+        With `prune`, documents of files that were deleted from the folders or are excluded now are removed, and renamed
+        files keep their category and review state. Nothing is removed when a file fails. Raises `InvalidInput`, before
+        anything is changed, when a folder is missing, unreadable or empty, or more than a third of its files are gone;
+        "all" allows the latter.
         """
-        files = await asyncio.to_thread(find_files, _paths(paths), self._parser)
+        files = await asyncio.to_thread(find_files, _paths(paths), self._parser, exclude)
         if prune_editions and not (files.folders or files.failed):
             raise InvalidInput("Editions are only removed below folders, and none was named. Name the folder.")
         plan = await self._folders.plan(files) if prune else None
@@ -371,7 +374,7 @@ class App:
             await self._folders.follow(plan, renames)
         report = await self.ingest_sources(files.sources, category, on_progress, work=work, effective=effective)
         report.failed[:0] = files.failed
-        report.skipped, report.renamed = files.skipped, renames.renamed
+        report.skipped, report.excluded, report.renamed = files.skipped, files.excluded, renames.renamed
         if plan is not None and report.failed:
             report.notes.append("Nothing was removed, because some files could not be read.")
         elif plan is not None:
@@ -380,9 +383,9 @@ class App:
             await self._folders.remove_editions(files, report)
         return report
 
-    async def plan_prune(self, paths: Sequence[str | Path] | str | Path) -> FolderPlan:
+    async def plan_prune(self, paths: Sequence[str | Path] | str | Path, *, exclude: Sequence[str] = ()) -> FolderPlan:
         """What `ingest` with `prune` would add, rename and remove; nothing is changed. Raises `InvalidInput`."""
-        return await self._folders.plan(await asyncio.to_thread(find_files, _paths(paths), self._parser))
+        return await self._folders.plan(await asyncio.to_thread(find_files, _paths(paths), self._parser, exclude))
 
     async def ingest_sources(
         self,

@@ -15,6 +15,7 @@ import pytest
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, app_on
+from dtrag.core.access.confinement import OWNER
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Vector, document_id
 from dtrag.errors import InvalidInput
@@ -278,3 +279,44 @@ async def test_files_of_unknown_kinds_are_named(app: App, folder: Path) -> None:
         ("LICENSE", "Files without a suffix are not read."),
         ("logo.png", "Files of the kind .png are not read."),
     ]
+
+
+async def test_excluded_files_are_not_read_and_prune_removes_them(app: App, folder: Path) -> None:
+    (folder / "drafts").mkdir()
+    (folder / "drafts" / "shed.md").write_text("# About the shed\n\nThe shed is a draft.\n")
+    (folder / ".dtragignore").write_text("kettle.md\n")
+    report = await app.ingest(folder, exclude=["drafts/"])
+    assert [Path(each.path).name for each in report.excluded] == ["drafts", "kettle.md"]
+    assert report.documents == 3
+
+    await app.ingest([folder / "kettle.md"])  # named itself: read
+    (folder / ".dtragignore").write_text("")
+    await app.ingest(folder)
+    before = await paths(app)
+    assert len(before) == 5
+    (folder / ".dtragignore").write_text("drafts\n")
+    await app.ingest(folder)
+    assert await paths(app) == before, "only --prune removes"
+    plan = await app.plan_prune(folder, exclude=["kettle.md"])
+    assert [Path(path).name for path in plan.removed] == ["shed.md", "kettle.md"]
+    assert "excluded" in plan.refusal
+    report = await app.ingest([folder, folder / "kettle.md"], exclude=["kettle.md"], prune=True)
+    assert [Path(path).name for path in report.pruned] == ["shed.md"], "a file that is named itself stays"
+    assert (folder / "drafts" / "shed.md").exists()
+    report = await app.ingest(folder, exclude=["kettle.md"], prune=True)
+    assert [Path(path).name for path in report.pruned] == ["kettle.md"]
+    assert (await app.ingest(folder, prune=True)).documents == 1, "and read again when it is no longer excluded"
+
+    with pytest.raises(InvalidInput, match="that is not excluded"):
+        await app.ingest(folder, exclude=["*.md"], prune="all")
+    assert len(await paths(app)) == 4
+
+
+async def test_the_samples_are_read_without_the_files_about_them(app: App) -> None:
+    report = await app.ingest(Path(__file__).parents[2] / "examples")
+    assert not report.failed
+    read = {Path(url.partition("#")[0]).name for url in await paths(app)}
+    assert not read & {"README.md", "questions.jsonl", "judged.jsonl", "regulations.md"}
+    assert {"regulations.hwpx", "leave-and-holidays.md", "information-security.pdf"} <= read
+    answer = await app.ask("How much does the company pay into the pension fund?", scope=OWNER)
+    assert not [citation for citation in answer.citations if "README" in citation.source_url]

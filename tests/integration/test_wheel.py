@@ -25,6 +25,7 @@ def project(tmp_path: Path) -> Path:
     (package / "__init__.py").write_text("", "utf-8")
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples/one.md").write_text("# One", "utf-8")
+    (tmp_path / "examples/.dtragignore").write_text("README.md", "utf-8")
     return tmp_path
 
 
@@ -100,4 +101,4 @@ def test_a_wheel_contains_the_page_though_git_ignores_it(project: Path) -> None:
         names = set(archive.namelist())
     files = ("index.html", "assets/main-1a2b3c4d.js", "widget.js")
     assert {f"dtrag/delivery/page/{name}" for name in files} <= names
-    assert "dtrag/samples/one.md" in names
+    assert {"dtrag/samples/one.md", "dtrag/samples/.dtragignore"} <= names

@@ -10,7 +10,7 @@ import asyncio
 import os
 import unicodedata
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from dtrag.core.documents import Draft, document_id
 from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion.analysis import analyse_documents
+from dtrag.ingestion.exclusion import Excluded, walk
 from dtrag.ingestion.sources import CONTENT_BYTES, IngestReport, Source, content_digest
 from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser, Recorder, StoredFile
 
@@ -33,19 +34,25 @@ PAGE = 200
 
 @dataclass(slots=True)
 class FoundFiles:
-    """What lies below the paths of an ingest. `failed` and `skipped` hold (path, reason)."""
+    """What lies below the paths of an ingest. `failed` and `skipped` hold (path, reason).
 
+    `exclude` holds the patterns that were passed, `excluded` what they and the ignore files left out.
+    """
+
+    exclude: Sequence[str] = ()
     sources: list[Source] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    excluded: list[Excluded] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class FolderPlan:
     """What `--prune` would do: paths of new files, (old, new) paths of renamed ones, paths of files that are gone.
 
-    `known` counts the files of the folders that are in the index. `refusal` says why too much would go, or is "".
+    An excluded file is gone, too; `left_out` has the addresses of those. `known` counts the files of the folders that
+    are in the index. `refusal` says why too much would go, or is "".
     """
 
     added: list[str] = field(default_factory=list)
@@ -54,29 +61,38 @@ class FolderPlan:
     removed_documents: int = 0
     known: int = 0
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    excluded: list[Excluded] = field(default_factory=list)
     refusal: str = ""
     moves: list[tuple[StoredFile, Source]] = field(default_factory=list, repr=False)
     gone: list[StoredFile] = field(default_factory=list, repr=False)
+    left_out: set[str] = field(default_factory=set, repr=False)
 
 
-def find_files(paths: Sequence[Path], parser: Parser) -> FoundFiles:
+def find_files(paths: Sequence[Path], parser: Parser, exclude: Sequence[str] = ()) -> FoundFiles:
     """The files below the given files and folders, in a stable order.
 
-    A file that is named itself is always tried; inside a folder, hidden files are ignored and unknown formats skipped.
+    A file that is named itself is always tried; inside a folder, hidden files are ignored, unknown formats skipped, and
+    files left out that an ignore file or a pattern of `exclude` matches. Raises `InvalidInput` for an invalid pattern.
     """
-    result = FoundFiles()
+    result = FoundFiles(exclude)
     sources: dict[str, Source] = {}
     for path in paths:
         folder = path if path.is_dir() else None
         if folder is not None:
             result.folders.append(path)
             unreadable: list[OSError] = []
-            files = list(_walk(path, unreadable))
+            before = len(result.excluded)
+            files = list(walk(path, exclude, result.excluded, unreadable))
             known = [file for file in files if parser.knows(file.name)]
             result.skipped.extend((str(file), _unknown(file)) for file in files if not parser.knows(file.name))
             result.failed.extend((str(error.filename), f"{error.strerror}.") for error in unreadable)
             if not (known or unreadable):
                 reason = "There is no file in it whose format is known; `dtrag ingest --help` names them."
+                if len(result.excluded) > before:
+                    reason = (
+                        "There is no file in it whose format is known and that is not excluded; .dtragignore files and "
+                        "--exclude leave some out."
+                    )
                 result.failed.append((str(path), reason))
         elif path.is_file():
             known = [path]
@@ -90,14 +106,6 @@ def find_files(paths: Sequence[Path], parser: Parser) -> FoundFiles:
 
 def _unknown(file: Path) -> str:
     return f"Files of the kind {file.suffix} are not read." if file.suffix else "Files without a suffix are not read."
-
-
-def _walk(folder: Path, unreadable: list[OSError], *, hidden: bool = False) -> Iterator[Path]:
-    for directory, folders, files in os.walk(folder, onerror=unreadable.append):
-        folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
-        for name in sorted(files):
-            if hidden or not name.startswith("."):
-                yield Path(directory) / name
 
 
 class FolderSync:
@@ -130,13 +138,15 @@ class FolderSync:
             raise InvalidInput(f"Nothing was read or removed, because {path} cannot be relied on: {reason}")
         if not files.folders:
             raise InvalidInput("Only folders can be pruned, and none was named. Name the folder that has changed.")
-        plan = FolderPlan(skipped=files.skipped)
+        plan = FolderPlan(skipped=files.skipped, excluded=files.excluded)
         stored: dict[str, StoredFile] = {}
         gone: dict[str, StoredFile] = {}
+        read = {source.uri for source in files.sources}
         for folder in files.folders:
             below = {file.uri: file for file in await self._store.files_below(_prefix(folder))}
-            there = await asyncio.to_thread(_addresses, folder)
-            missing = {uri: file for uri, file in below.items() if uri not in there}
+            there, excluded = await asyncio.to_thread(_addresses, folder, files.exclude)
+            missing = {uri: file for uri, file in below.items() if uri not in there and uri not in read}
+            plan.left_out |= {uri for uri in missing if _is_left_out(uri, excluded)}
             stored |= below
             gone |= missing
         prefixes = tuple(_prefix(folder) for folder in files.folders)
@@ -163,7 +173,7 @@ class FolderSync:
     async def remove(self, plan: FolderPlan, report: IngestReport) -> None:
         """Remove the documents of files that are gone, unless one of them has come back meanwhile."""
         for file in plan.gone:
-            if await asyncio.to_thread(os.path.lexists, file_path(file.uri)):
+            if file.uri not in plan.left_out and await asyncio.to_thread(os.path.lexists, file_path(file.uri)):
                 continue
             removed = await self._writer.drop_source(file.source_id, EVERYTHING)
             report.removed += len(removed)
@@ -326,9 +336,9 @@ def _refusal(folders: Sequence[Path], stored: Mapping[str, StoredFile], gone: It
         lost = sum(file.uri.startswith(prefix) for file in gone)
         if lost > known * MOST_GONE:
             return (
-                f"{lost:,} of the {known:,} files known from {folder} are gone, more than a third: nothing was read or "
-                "removed. Is a disk not mounted? Look with --prune --dry-run; if it is right, use --prune-all "
-                "(in Python: prune='all')."
+                f"{lost:,} of the {known:,} files known from {folder} are gone or excluded, more than a third: nothing "
+                "was read or removed. Is a disk not mounted, or a pattern too wide? Look with --prune --dry-run; if it "
+                "is right, use --prune-all (in Python: prune='all')."
             )
     return ""
 
@@ -338,12 +348,23 @@ def _prefix(folder: Path) -> str:
     return Path(unicodedata.normalize("NFC", str(folder.resolve()))).as_uri().rstrip("/") + "/"
 
 
-def _addresses(folder: Path) -> frozenset[str]:
-    """Addresses of all files below the folder, hidden ones included. Raises `InvalidInput` when some cannot be seen."""
+def _is_left_out(uri: str, excluded: frozenset[str]) -> bool:
+    return uri in excluded or any(uri.startswith(address) for address in excluded if address.endswith("/"))
+
+
+def _addresses(folder: Path, exclude: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Addresses of all files below the folder, hidden ones included, without excluded ones; and those of the latter.
+
+    The address of an excluded folder ends with a slash. Raises `InvalidInput` when some cannot be seen.
+    """
+    excluded: list[Excluded] = []
     unreadable: list[OSError] = []
-    files = [Source.of(file).uri for file in _walk(folder, unreadable, hidden=True)]
+    files = [Source.of(file).uri for file in walk(folder, exclude, excluded, unreadable, hidden=True)]
     if unreadable:
         raise InvalidInput(
             f"Nothing was read or removed, because {unreadable[0].filename} cannot be read: {unreadable[0].strerror}."
         )
-    return frozenset(files)
+    left_out = [
+        _prefix(Path(each.path)) if each.path.endswith("/") else Source.of(Path(each.path)).uri for each in excluded
+    ]
+    return frozenset(files), frozenset(left_out)

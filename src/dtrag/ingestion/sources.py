@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 
 from dtrag.core.documents import ChunkedDocument, document_id
+from dtrag.ingestion.exclusion import Excluded
 
 SHOWN_DOCUMENTS = 1_000
 """Ids of the documents of one file that a report can show."""
@@ -87,8 +88,8 @@ class IngestReport:
 
     `waiting` counts documents in the review queue. `structure` counts what a pack recognised: `{"article": 5039}`.
     `effective` counts the editions by their dates. `skipped` holds (path, reason) of files of unknown formats in
-    folders. With `prune`, `renamed` holds (old, new) paths, and `pruned` the paths of deleted files, whose documents
-    `removed` includes.
+    folders, `excluded` what patterns left out of them. With `prune`, `renamed` holds (old, new) paths, and `pruned` the
+    paths of deleted and excluded files, whose documents `removed` includes.
     """
 
     documents: int = 0
@@ -100,6 +101,7 @@ class IngestReport:
     seconds: float = 0.0
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    excluded: list[Excluded] = field(default_factory=list)
     renamed: list[tuple[str, str]] = field(default_factory=list)
     pruned: list[str] = field(default_factory=list)
     document_ids: list[str] = field(default_factory=list)

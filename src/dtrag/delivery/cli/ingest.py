@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +18,7 @@ from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
+    from dtrag.ingestion.exclusion import Excluded
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.sources import IngestReport
 
@@ -32,6 +35,13 @@ def ingest(
         typer.Option(metavar="PATH", help='Category of documents that state none, such as "AI/ML".'),
     ] = None,
     *,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help='Leave matching files of folders out, as with a line of a .dtragignore file: "*.tmp", "drafts/".',
+        ),
+    ] = None,
     work: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The regulation that the files are editions of, if they do not name one."),
@@ -42,7 +52,7 @@ def ingest(
     ] = None,
     prune: Annotated[
         bool,
-        typer.Option("--prune", help="Also remove documents of deleted files, and follow renamed files."),
+        typer.Option("--prune", help="Also remove documents of deleted and excluded files, and follow renamed files."),
     ] = False,
     prune_all: Annotated[
         bool, typer.Option("--prune-all", help="As --prune, even if more than a third of a folder is removed.")
@@ -66,7 +76,8 @@ def ingest(
     """
     _check_arguments(paths, only_plan=dry_run, prunes=prune or prune_all)
     if dry_run:
-        return _show_plan(with_app(context, lambda opened: opened.plan_prune(paths)), as_json, force=prune_all)
+        plan = with_app(context, lambda opened: opened.plan_prune(paths, exclude=exclude or ()))
+        return _show_plan(plan, as_json, force=prune_all)
 
     async def run(opened: App) -> IngestReport:
         from dtrag.delivery.cli.progress import ingest_progress
@@ -78,6 +89,7 @@ def ingest(
                 update,
                 prune="all" if prune_all else prune,
                 prune_editions=prune_editions,
+                exclude=exclude or (),
                 work=work or "",
                 effective=effective,
             )
@@ -126,6 +138,7 @@ def as_dict(report: IngestReport) -> Mapping[str, object]:
         "structure": dict(report.structure),
         "failed": [{"path": path, "reason": reason} for path, reason in report.failed],
         "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
+        "excluded": [asdict(each) for each in report.excluded],
         "renamed": [{"from": old, "to": new} for old, new in report.renamed],
         "pruned": report.pruned,
         "document_ids": report.document_ids,
@@ -153,6 +166,7 @@ def show(report: IngestReport) -> None:
         console.print(table(("File", "Reason"), report.failed))
     _show_changes(report.renamed, report.pruned)
     _show_skipped(report.skipped)
+    _show_excluded(report.excluded)
     for text in report.notes:
         note(text)
 
@@ -171,6 +185,7 @@ def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:
                 "removed_documents": plan.removed_documents,
                 "known_files": plan.known,
                 "skipped": [{"path": path, "reason": reason} for path, reason in plan.skipped],
+                "excluded": [asdict(each) for each in plan.excluded],
                 "refusal": refusal,
             }
         )
@@ -185,6 +200,7 @@ def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:
     console.print(facts(rows))
     _show_changes(plan.renamed, plan.removed, plan.added)
     _show_skipped(plan.skipped)
+    _show_excluded(plan.excluded)
     note(refusal or "Nothing was changed. Run it without --dry-run to apply the changes.")
     return USAGE if refusal else OK
 
@@ -212,6 +228,18 @@ def _show_skipped(skipped: Sequence[tuple[str, str]]) -> None:
         names = ", ".join(Path(path).name for path, _ in skipped[:SHOWN_SKIPPED])
         more = ", …" if len(skipped) > SHOWN_SKIPPED else ""
         note(f"{plural(len(skipped), 'file')} of unknown kinds skipped: {names}{more} (--json lists them with reasons)")
+
+
+def _show_excluded(excluded: Sequence[Excluded]) -> None:
+    """Print on stderr how much was left out, and by what."""
+    from dtrag.delivery.cli.console import note, plural
+
+    if excluded:
+        folders = sum(each.path.endswith("/") for each in excluded)
+        counts = [plural(len(excluded) - folders, "file")] if len(excluded) > folders else []
+        counts += [plural(folders, "folder")] if folders else []
+        by = ", ".join(f"{count:,} by {origin}" for origin, count in Counter(each.by for each in excluded).items())
+        note(f"{' and '.join(counts)} excluded: {by} (--json lists them with their patterns)")
 
 
 def reindex(context: typer.Context, as_json: Json = False) -> int:
