@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from dtrag.adapters.postgres.unscoped import UnscopedReads
 from dtrag.app import App, open_app, open_throwaway
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import SearchResult
@@ -26,7 +27,10 @@ from dtrag.delivery.isolation.http import (
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.canaries import Garden, Identity, WordHashes, identities
 from dtrag.evaluation.isolation import Proof, run_isolation_test
-from dtrag.settings import Settings
+from dtrag.evaluation.live_garden import LiveGarden
+from dtrag.settings import Settings, set_feature_flag
+from tests.cases import each
+from tests.store import Store
 
 EVERYTHING = Scope.everything()
 REQUESTS, DOCUMENTS, NODES = 300, 300, 30
@@ -48,7 +52,7 @@ class Planted:
 async def house(settings: Settings) -> AsyncIterator[Planted]:
     async with open_throwaway(settings, WordHashes()) as app:
         paths, texts = await plant_canaries(app, DOCUMENTS, NODES, 5)
-        garden = await load_garden(app, DOCUMENTS, texts)
+        garden = await load_garden(app, texts)
         yield Planted(app, garden, identities(garden.taxonomy, paths, 8, 5))
 
 
@@ -148,18 +152,128 @@ async def test_wrong_counts_revealing_answers_and_log_lines_are_detected(
     assert min(proof.kinds[kind] for kind in ("counts", "existence", "log")) > 0
 
 
-async def test_a_live_index_is_only_read(settings: Settings, tmp_path: Path) -> None:
+async def two_branches(app: App, folder: Path) -> None:
+    """Three documents in each of two branches, and one that waits for a category."""
     for branch in ("One", "Two"):
-        for number in range(3):
-            file = tmp_path / f"{branch}{number}.md"
+        files = [folder / f"{branch}{number}.md" for number in range(3)]
+        for number, file in enumerate(files):
             file.write_text(f"# {branch} {number}\n\nThe lantern of {branch} number {number}.", "utf-8")
+        await app.ingest(files, category=branch)
+    waiting = folder / "waiting.md"
+    waiting.write_text("# Waiting\n\nThe orchard of the violin.", "utf-8")
+    await app.ingest([waiting])
+
+
+async def test_a_live_index_is_only_read(settings: Settings, tmp_path: Path) -> None:
     async with open_app(settings) as app:
         with pytest.raises(InvalidInput, match="no documents"):
             await prove(settings, requests=5, live=True)
-        for branch in ("One", "Two"):
-            await app.ingest([tmp_path / f"{branch}{number}.md" for number in range(3)], category=branch)
+        await two_branches(app, tmp_path)
         before = (await app.index.snapshot()).generation
-        proof = await prove(settings, requests=100, live=True)
+        for seed in range(1, 5):  # documents without a category are requested, too
+            proof = await prove(settings, requests=100, live=True, seed=seed)
+            assert (proof.documents, proof.nodes, proof.examples) == (7, 3, [])
         assert (await app.index.snapshot()).generation == before
         assert await app.keys.every() == []
-    assert (proof.documents, proof.nodes, proof.examples) == (6, 2, [])
+
+
+MANY = 20_500
+
+
+async def test_a_live_index_of_many_documents_gives_no_false_alarm(
+    settings: Settings, store: Store, tmp_path: Path
+) -> None:
+    async with open_app(settings) as app:
+        await two_branches(app, tmp_path)
+        store.rows(
+            "insert into documents select (jsonb_populate_record(d, jsonb_build_object("
+            "'document_id', gen_random_uuid(), 'source_id', gen_random_uuid(), 'chunks', 0))).*"
+            f" from documents d, generate_series(1, {MANY}) where title = 'Two 1'"
+        )
+        proof = await prove(settings, requests=200, live=True)
+        assert (proof.documents, proof.examples) == (MANY + 7, [])
+        assert proof.paths["documents: counts"] > 0
+
+
+POLICIES = {"documents": "documents", "chunks": "chunks", "cbr_cases": "cases", "cbr_logs": "logs"}
+"""Table -> the beginning of the name of its policy for callers."""
+
+
+def test_the_tables_with_policies_are_known(settings: Settings, store: Store) -> None:
+    """A new table under row-level security belongs into `sql/unscoped.sql`, too."""
+    tables = store.rows("select tablename from pg_policies where 'dtrag_reader' = any (roles) order by 1")
+    assert [table for (table,) in tables] == sorted(POLICIES)
+
+
+@each(
+    "statement",
+    [
+        "alter table {0} disable row level security",
+        "drop policy {1}_in_scope on {0}",
+        "drop policy {1}_in_scope on {0}; create policy {1}_in_scope on {0} for select to dtrag_reader using (true)",
+    ],
+)
+async def test_a_dropped_policy_of_a_live_index_is_found(
+    settings: Settings, store: Store, tmp_path: Path, statement: str
+) -> None:
+    """Whether it shows everything, or nothing."""
+    async with open_app(settings) as app:
+        await two_branches(app, tmp_path)
+        set_feature_flag("cbr_enabled", True)
+        try:
+            for branch in ("One", "Two"):
+                await app.cases.add("What is the lantern?", [branch], "See there.")
+                await app.cases.suggest("What is the lantern?", [branch])
+        finally:
+            set_feature_flag("cbr_enabled", None)
+        garden = await LiveGarden.load(app.index, UnscopedReads(app.database))
+        [reader] = identities(garden.taxonomy, [("One",), ("Two",)], 2, 1)[1:]
+        assert await garden.policy_faults(reader) == []
+        for table, name in POLICIES.items():
+            [(condition,)] = store.rows(f"select qual from pg_policies where policyname = '{name}_in_scope'")
+            store.rows(statement.format(table, name))
+            assert any(fault.startswith(table) for fault in await garden.policy_faults(reader)), table
+            if table == "chunks":
+                proof = await prove(settings, requests=20, live=True)
+                assert proof.kinds["policy"] > 0
+            store.rows(
+                f"drop policy if exists {name}_in_scope on {table};"
+                f"create policy {name}_in_scope on {table} for select to dtrag_reader using ({condition});"
+                f"alter table {table} enable row level security"
+            )
+        assert await garden.policy_faults(reader) == []
+
+
+async def test_holes_in_a_live_index_are_found(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A count of everything, an id from outside, and a text under another id."""
+    async with open_app(settings) as app:
+        await two_branches(app, tmp_path)
+        garden = await LiveGarden.load(app.index, UnscopedReads(app.database))
+        callers = identities(garden.taxonomy, [("One",), ("Two",)], 6, 1)
+
+        async def kinds() -> dict[str, int]:
+            app.engine.clear_cache()
+            return dict((await run_isolation_test(app, garden, callers, 200)).kinds)
+
+        assert await kinds() == {}
+        for target, method, kind in ((app, "counts", "counts"), (app, "documents", "content")):
+            whole = getattr(target, method)
+
+            async def of_everything(*values: Any, scope: Any = None, _whole: Any = whole, **more: Any) -> Any:
+                return await _whole(*values, scope=EVERYTHING, **more)
+
+            with monkeypatch.context() as broken:
+                broken.setattr(target, method, of_everything)
+                assert (await kinds()).keys() == {kind}
+        fetch = app.index.fetch
+
+        async def with_another_text(keys: Sequence[str], *rest: Any) -> dict[str, SearchResult]:
+            passages = await fetch(keys, *rest)
+            return {key: replace(passage, text="The lantern of Two number 1.") for key, passage in passages.items()}
+
+        with monkeypatch.context() as broken:
+            broken.setattr(app.index, "fetch", with_another_text)
+            assert (await kinds())["content"] > 0
+        assert await kinds() == {}

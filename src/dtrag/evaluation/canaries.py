@@ -6,9 +6,10 @@ import json
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import ClassVar
 
 import numpy as np
 
@@ -98,6 +99,8 @@ class Garden:
     node_of: dict[str, int] = field(default_factory=dict)
     by_node: dict[int, list[Hidden]] = field(default_factory=dict)
     cases: dict[str, str] = field(default_factory=dict)
+    attempts: ClassVar[int] = 1
+    """How often a request must find a leak: more often where others change the documents meanwhile."""
 
     def __post_init__(self) -> None:
         for document in self.hidden:
@@ -130,11 +133,24 @@ class Garden:
         nodes = [node for node in sorted(identity.nodes) if self.by_node.get(node)]
         return chance.choice(self.by_node[chance.choice(nodes)]) if nodes else None
 
-    def count(self, identity: Identity) -> int:
+    @property
+    def documents(self) -> int:
+        """The number of all documents."""
+        return len(self.hidden)
+
+    async def count(self, identity: Identity) -> int:
         """The number of documents that the caller may see."""
         return sum(len(self.by_node.get(node, ())) for node in identity.nodes)
 
-    def seen(self, body: str, identity: Identity) -> list[str]:
+    async def altered(self, texts: Mapping[str, str]) -> list[str]:
+        """Those of the chunk ids and document ids in a response whose text is not theirs."""
+        return []
+
+    async def policy_faults(self, identity: Identity) -> list[str]:
+        """What the policies of the database show the caller that it may not see."""
+        return []
+
+    async def seen(self, body: str, identity: Identity) -> list[str]:
         """The canaries and ids in a response that the caller may not see."""
         plain = unicodedata.normalize("NFKC", body).casefold()
         words = [*TOKEN.findall(plain), *ID.findall(plain)]

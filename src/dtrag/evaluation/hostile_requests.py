@@ -96,6 +96,8 @@ def _warmed(garden: Garden, chance: random.Random, identity: Identity, foreign: 
 
 def _filtered(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     names = list(garden.taxonomy.path(foreign.node_id))
+    if not names:  # a document without a category has no branch to filter by
+        return _facts(garden, chance, identity, foreign)
     own = list(chance.choice(identity.paths).names)
     paths = chance.choice(
         (

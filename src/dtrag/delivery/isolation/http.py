@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from dtrag.adapters.postgres.unscoped import UnscopedReads
 from dtrag.app import App, open_app, open_throwaway
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
@@ -20,14 +21,13 @@ from dtrag.delivery.isolation.twin_worlds import MEMORY, twin_worlds
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.canaries import TOKEN, Garden, Hidden, Identity, WordHashes, identities, library, tree
 from dtrag.evaluation.isolation import Call, Proof, run_isolation_test
+from dtrag.evaluation.live_garden import LiveGarden
 from dtrag.evaluation.twins.run import compare_worlds
 from dtrag.evaluation.twins.visits import Comparison
 from dtrag.ports import Embedder
 from dtrag.settings import Settings, set_feature_flag
 
 IDENTITIES = 24
-LIVE_DOCUMENTS = 20_000
-"""Maximum number of documents of a live index that are searched for: the newest."""
 MOST_CASES = 500
 """Cases with canaries in the test index."""
 PAGE = 1_000
@@ -58,14 +58,16 @@ async def prove(
     """
     if live:
         async with open_app(settings) as app:
-            garden = await load_garden(app, LIVE_DOCUMENTS)
-            callers = identities(garden.taxonomy, _branches(garden), IDENTITIES, seed)
-            return await run_isolation_test(app, garden, callers, requests, seed=seed, on_progress=on_progress)
+            collection = await LiveGarden.load(app.index, UnscopedReads(app.database))
+            if not collection.hidden:
+                raise InvalidInput("There are no documents to test with. Omit --live, or index some with: dtrag ingest")
+            callers = identities(collection.taxonomy, _branches(collection), IDENTITIES, seed)
+            return await run_isolation_test(app, collection, callers, requests, seed=seed, on_progress=on_progress)
     twins = await _twins(settings, round(requests * TWIN_SHARE), seed, on_progress)
     remaining = max(1, requests - twins.requests)
     async with open_throwaway(replace(settings, classify="off", reranker="none"), WordHashes()) as app:
         paths, texts = await plant_canaries(app, documents, nodes, seed, on_progress)
-        garden = await load_garden(app, documents, texts)
+        garden = await load_garden(app, texts)
         callers = identities(garden.taxonomy, paths, IDENTITIES, seed)
         call = await service_call(app, callers)
         with case_memory_enabled():
@@ -145,31 +147,20 @@ async def plant_cases(app: App, garden: Garden) -> None:
         garden.add_case(document, case.case_id)
 
 
-async def load_garden(app: App, most: int, texts: Mapping[str, str] | None = None) -> Garden:
-    """The documents of the index with their branches, and words of each to search for.
+async def load_garden(app: App, texts: Mapping[str, str]) -> Garden:
+    """The documents of the test index with their branches, and words of each to search for.
 
-    `texts` are the texts of the documents by the ids in their metadata; without them titles are used.
+    `texts` are the texts of the documents by the ids in their metadata.
     """
     taxonomy = (await app.index.snapshot()).taxonomy
     hidden: list[Hidden] = []
-    while len(hidden) < most:
-        page = await app.documents(min(PAGE, most - len(hidden)), len(hidden), scope=OWNER)
+    while len(hidden) < len(texts) and (page := await app.documents(PAGE, len(hidden), scope=OWNER)):
         for document in page:
-            path, title = document.taxonomy_path, document.title
-            node = taxonomy.find(CategoryPath.parse(path)) if path else None
-            text = (texts or {}).get(str(document.metadata.get("id")), title)
-            author = str(document.metadata.get("author", ""))
-            words = (
-                tuple(dict.fromkeys(TOKEN.findall(f"{text} {title} {author}")))
-                or tuple(text.split()[:5])
-                or ("nothing",)
-            )
+            node = taxonomy.find(CategoryPath.parse(document.taxonomy_path))
+            text, author = texts[document.metadata["id"]], document.metadata["author"]
+            words = tuple(dict.fromkeys(TOKEN.findall(f"{text} {document.title} {author}")))
             node_id = UNCLASSIFIED if node is None else node
-            hidden.append(Hidden(document.document_id, node_id, title, text, author, words))
-        if len(page) < PAGE:
-            break
-    if not hidden:
-        raise InvalidInput("There are no documents to test with. Omit --live, or index some with: dtrag ingest")
+            hidden.append(Hidden(document.document_id, node_id, document.title, text, author, words))
     return Garden(taxonomy, hidden)
 
 

@@ -83,13 +83,21 @@ and (:after::uuid is null or (d.characters >= :after_key::int
 order by d.characters, d.document_id desc
 limit :limit offset :offset
 
--- name: document_count
+-- fragment: count_of_documents
 select count(*) as documents,
        coalesce(
            sum(case when d.effective_from is null then d.chunks else (select sum(v.last - v.first + 1) {valid_passages}) end), 0
        ) as chunks
 from documents d
 where {listed}
+
+-- name: document_count
+{count_of_documents}
+
+-- name: document_count_in
+-- For the owner, whom no policy restricts.
+{count_of_documents}
+and d.node_id = any (:nodes::int[])
 
 -- name: document
 select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at, text,
