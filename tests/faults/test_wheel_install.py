@@ -1,7 +1,8 @@
-"""The wheel in an empty environment: `dtrag up` serves the page, without Node.js and without this folder."""
+"""The wheels in an empty environment, as an ordinary user without Node.js: the questions of the demo, and the page."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -19,12 +21,12 @@ pytestmark = pytest.mark.long_fault
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
-BUILT_FROM = ("src", "examples", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore")
+BUILT_FROM = ("src", "examples", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore", "weights")
 PAGE = Path("src/dtrag/delivery/page")
 SCRIPT = "document.title = 'dtrag';\n"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     """A folder that the system user of the database may enter, too."""
     made = Path(tempfile.mkdtemp(prefix="test-wheel-"))
@@ -37,8 +39,8 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def built_wheel(folder: Path) -> Path:
-    """The wheel of this source, with the page that is built here, or a small one where none is."""
+def built_wheels(folder: Path) -> list[Path]:
+    """The wheels of this source and of the weights, with the page that is built here, or a small one where none is."""
     project = folder / "project"
     project.mkdir()
     for name in BUILT_FROM:
@@ -54,14 +56,17 @@ def built_wheel(folder: Path) -> Path:
         )
         (project / PAGE / "assets/main-1a2b3c4d.js").write_text(SCRIPT, "utf-8")
         (project / PAGE / "widget.js").write_text("", "utf-8")
-    built = run(sys.executable, "-m", "hatchling", "build", "--target=wheel", cwd=project)
-    assert built.returncode == 0, built.stderr
-    [wheel] = project.glob("dist/*.whl")
-    return wheel
+    for built_from in (project, project / "weights"):
+        command = (sys.executable, "-m", "hatchling", "build", "--target=wheel", f"--directory={folder / 'dist'}")
+        built = run(*command, cwd=built_from)
+        assert built.returncode == 0, built.stderr
+    wheels = sorted((folder / "dist").glob("*.whl"))
+    assert [wheel.name.partition("-")[0] for wheel in wheels] == ["dtrag", "dtrag_minilm"]
+    return wheels
 
 
-def installed(folder: Path, wheel: Path) -> Path:
-    """The `dtrag` command of a new environment with the wheel and the pinned packages."""
+def installed(folder: Path, wheels: list[Path]) -> Path:
+    """The `dtrag` command of a new environment with the wheels and the pinned packages."""
     environment = folder / "environment"
     made = run(UV, "venv", "--quiet", "--python", sys.executable, environment, cwd=folder)
     assert made.returncode == 0, made.stderr
@@ -71,20 +76,54 @@ def installed(folder: Path, wheel: Path) -> Path:
         fetched = run(*pinned, cwd=folder)
         if fetched.returncode:
             pytest.skip(f"the packages can neither be found in the cache nor fetched: {fetched.stderr[-300:]}")
-    added = run(*install, "--offline", wheel, cwd=folder)
+    added = run(*install, "--offline", *wheels, cwd=folder)
     assert added.returncode == 0, added.stderr
     return environment / "bin/dtrag"
 
 
+def as_ordinary_user() -> list[str]:
+    """What a command begins with that is not to run as root; nothing where that is so, or forbidden."""
+    namespace = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+    if os.geteuid() or not (program := shutil.which("unshare")):
+        return []
+    namespace[0] = program
+    return namespace if subprocess.run([*namespace, sys.executable, "-c", ""], check=False).returncode == 0 else []
+
+
+@pytest.fixture(scope="module")
+def dtrag(folder: Path) -> list[str]:
+    return [*as_ordinary_user(), str(installed(folder, built_wheels(folder)))]
+
+
 @pytest.fixture
-def address(folder: Path) -> Iterator[str]:
-    """The address of a service that was installed from the wheel."""
-    dtrag = installed(folder, built_wheel(folder))
-    variables = {"PATH": os.defpath, "HOME": str(folder), "DTRAG_DATA_DIR": str(folder / "data")}
-    command = [str(dtrag), "up", "--port", "0"]
-    process = subprocess.Popen(
-        command, cwd=folder, env=variables | {"DTRAG_EMBEDDER": "none"}, stderr=subprocess.PIPE, text=True
-    )
+def variables(folder: Path, tmp_path: Path) -> dict[str, str]:
+    """An environment in which no program is found, Node.js least of all."""
+    return {"PATH": str(tmp_path), "HOME": str(folder), "DTRAG_DATA_DIR": str(folder / "data")}
+
+
+def test_the_installed_wheels_answer_the_questions_of_the_demo(
+    dtrag: list[str], variables: dict[str, str], folder: Path
+) -> None:
+    def printed(*arguments: str) -> Any:
+        command = [*dtrag, *arguments, "--json"]
+        ran = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+    leave, holidays = printed("demo")["answers"]
+    assert "통산 6학기" in leave["text"]
+    assert "26 days" in holidays["text"]
+    assert [answer["decision"] for answer in (leave, holidays)] == ["answer", "answer"]
+    found = printed("search", "days off work")
+    assert found["mode"] == "hybrid"
+    assert found["results"][0]["vector_score"] > 0
+
+
+@pytest.fixture
+def address(dtrag: list[str], variables: dict[str, str], folder: Path) -> Iterator[str]:
+    """The address of a service that was installed from the wheels."""
+    command = [*dtrag, "up", "--port", "0"]
+    process = subprocess.Popen(command, cwd=folder, env=variables, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     lines: list[str] = []
     try:

