@@ -1,20 +1,42 @@
-"""Pages of other origins: those that the settings name may call, with explicit methods and headers; nobody else may."""
+"""Pages of other origins: those that the settings name may call, with explicit methods and headers; nobody else may.
+
+The service of these tests has no key, so that every caller who is let in is the local administrator. The same in a real
+browser, with and without keys: web/e2e/origins.test.ts.
+"""
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.middleware.authentication import OTHER_PAGE
 from dtrag.delivery.api.middleware.cors import HEADERS, METHODS
 from dtrag.delivery.api.origins import origins_of
 from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
+from tests.api.test_route_matrix import ROUTES, Address, send
+from tests.cases import each
 
 PAGE = "http://localhost:3000"
+ASKING = {
+    ("POST", "/search"),
+    ("POST", "/search/batch"),
+    ("POST", "/search/neural"),
+    ("POST", "/ask"),
+    ("POST", "/chat/run"),
+    ("POST", "/chat/stream"),
+    ("POST", "/agents/{agent_id}/search"),
+    ("POST", "/agents/{agent_id}/ask"),
+    ("POST", "/regulations/search"),
+    ("POST", "/v1/chat/completions"),
+    ("GET", "/v1/models"),
+    ("GET", "/v1/models/{model:path}"),
+}
 
 
 def marks(response: httpx2.Response) -> dict[str, str]:
@@ -46,12 +68,69 @@ async def test_answers_are_readable_by_named_origins(client: httpx2.AsyncClient)
     assert found.status_code == 200
     wrong = await client.post("/search", json={"nothing": "x"}, headers={"Origin": PAGE})
     assert_failure(wrong, 422)
-    read = await client.get("/documents", headers={"Origin": PAGE.upper().replace("HTTP", "http")})
+    read = await client.get("/v1/models", headers={"Origin": PAGE.upper().replace("HTTP", "http")})
     assert read.status_code == 200
     for response in (found, wrong, read):
         assert response.headers["access-control-allow-origin"].lower() == PAGE
         assert "X-Request-ID" in response.headers["access-control-expose-headers"]
         assert "origin" in response.headers["vary"].lower()
+        assert response.headers["cross-origin-resource-policy"] == "cross-origin"
+
+
+async def by_page(client: httpx2.AsyncClient, address: Address, headers: dict[str, str]) -> httpx2.Response:
+    async with httpx2.AsyncClient(transport=client._transport, base_url=client.base_url, headers=headers) as page:
+        return await send(page, address, str(uuid.uuid4()))
+
+
+@each("address", ROUTES)
+async def test_listed_pages_only_ask_and_search_while_there_is_no_key(
+    client: httpx2.AsyncClient, address: Address
+) -> None:
+    listed = await by_page(client, address, {"Origin": PAGE})
+    if address in ASKING:
+        assert listed.status_code != 403, listed.text
+    else:
+        assert assert_failure(listed, 403)["type"] == "Forbidden"
+        assert listed.headers["access-control-allow-origin"] == PAGE  # so that its author can read why
+
+
+@each("address", ROUTES)
+@each(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://localhost:30000"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+async def test_other_pages_may_do_nothing_while_there_is_no_key(
+    client: httpx2.AsyncClient, address: Address, headers: dict[str, str]
+) -> None:
+    refused = await by_page(client, address, headers)
+    assert_failure(refused, 403)
+    assert marks(refused) == {}
+    assert refused.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+async def test_own_pages_and_programs_may_do_everything(client: httpx2.AsyncClient) -> None:
+    own = {"Origin": str(client.base_url).rstrip("/"), "Sec-Fetch-Site": "same-origin"}
+    for headers in (own, {}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}):
+        for path in ("/documents", "/keys", "/openapi.json"):
+            answer = await client.get(path, headers=headers)
+            assert answer.status_code == 200
+            assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    refused = await client.get("/keys", headers={"Sec-Fetch-Site": "cross-site"})
+    assert refused.json()["detail"].startswith(OTHER_PAGE[:60])
+
+
+async def test_links_lead_to_the_page_and_other_sites_include_the_widget(client: httpx2.AsyncClient) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert (await client.get("/", headers=link)).status_code == 200
+    script = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
+    assert (await client.get("/widget.js", headers=script)).status_code in {200, 404}  # 404 where it is not built
 
 
 @pytest.mark.parametrize(
@@ -73,8 +152,8 @@ async def test_other_origins_get_nothing(client: httpx2.AsyncClient, origin: str
     preflight = await client.options("/chat/run", headers=asked)
     read = await client.get("/documents", headers={"Origin": origin})
     written = await client.post("/search", json={"query": "x"}, headers={"Origin": origin})
-    assert_failure(preflight, 405)
-    assert_failure(written, 403)
+    for response in (preflight, read, written):
+        assert_failure(response, 403)
     for response in (preflight, read, written):
         assert marks(response) == {}
 

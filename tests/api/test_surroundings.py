@@ -115,12 +115,13 @@ async def test_pages_of_other_origins_are_kept_out(client: httpx2.AsyncClient) -
     evil = {"Origin": "https://evil.example"}
     asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     preflight = await client.options("/search", headers=asked)
-    assert_failure(preflight, 405)
+    assert_failure(preflight, 403)
     sent = file_form(b"planted.txt", b"Planted.")
     assert_failure(await client.post("/documents", content=sent, headers=FORM | evil), 403)
     assert_failure(await client.post("/search", json={"query": "x"}, headers={"Origin": "null"}), 403)
     assert_failure(await client.post("/search", json={"query": "x"}, headers={"Origin": "http://[bad"}), 403)
     read = await client.get("/documents", headers=evil)
+    assert_failure(read, 403)
     own = await client.post("/search", json={"query": "x"}, headers={"Origin": "http://localhost:8001"})
     assert own.status_code == 200
     for response in (preflight, read, own):

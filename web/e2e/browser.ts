@@ -29,13 +29,13 @@ export const service = inject("service");
 let browser: Browser;
 const problems = new WeakMap<Page, string[]>();
 
-/** `describe` for tests in the browser: skipped with the reason where there is none. */
-export function inBrowser(name: string, tests: () => void): void {
+/** `describe` for tests in the browser: skipped with the reason where there is none. `options` are its command line's. */
+export function inBrowser(name: string, tests: () => void, options: readonly string[] = []): void {
   describe.skipIf(skipped !== "")(name, () => {
     beforeAll(async () => {
       browser = await chromium.launch({
         executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-        args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+        args: process.getuid?.() === 0 ? ["--no-sandbox", ...options] : [...options],
       });
     });
     afterAll(() => browser.close());

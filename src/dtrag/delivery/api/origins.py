@@ -19,6 +19,11 @@ from dtrag.governance.api_keys import Keys
 _LOG = logging.getLogger(__name__)
 _ASK = re.compile(r"/agents/[^/]+/ask")
 """The only route for pages with an origin of a public key."""
+_ASKING = re.compile(
+    r"POST (/ask|/search(/batch|/neural)?|/chat/(run|stream)|/agents/[^/]+/(ask|search)|/regulations/search"
+    r"|/v1/chat/completions)|GET /v1/models(/.+)?"
+)
+"""Methods and paths of questions and searches: all that listed pages may request while no key exists."""
 
 CORS, PUBLIC = "CORS_ALLOWED_ORIGINS", "DTRAG_PUBLIC_ORIGINS"
 """The settings that list origins."""
@@ -83,6 +88,18 @@ class PageOrigins:
         except DtragError as error:
             _LOG.warning("the origins of public keys could not be read", exc_info=error)
             return False
+
+    def may_act_locally(self, scope: Scope) -> bool:
+        """Whether the request may be the local administrator's while no key exists: own pages and programs may.
+
+        Listed pages may ask and search. Where browsers send no `Origin` (images, scripts, links), `Sec-Fetch-Site`
+        tells that another page caused the request.
+        """
+        headers = Headers(scope=scope)
+        if "origin" not in headers:
+            return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+        asks = _ASKING.fullmatch(f"{scope['method']} {scope['path']}") is not None
+        return is_own(headers, self.public) or (asks and headers["origin"].lower() in self.listed)
 
     def admits(self, headers: Headers, key: Key) -> bool:
         """Whether this key may be used on the page that the request comes from."""

@@ -1,6 +1,6 @@
 """Authentication: every request needs a recognised key, or the session of one. Pure ASGI, before routes and bodies.
 
-While no key exists, only clients on this machine have access, to the whole tree.
+While no key exists, only clients on this machine have access, to the whole tree; pages of other origins do not.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ UNLIMITED = frozenset({("DELETE", "/session")})
 NOT_LOCAL = (
     "This service has no key yet, so it answers only clients on its own machine. Create a key there with: "
     "dtrag keys create"
+)
+OTHER_PAGE = (
+    "While this service has no key, pages of other origins may not use it, and those listed in CORS_ALLOWED_ORIGINS "
+    "may only ask and search. Open the page of the service itself, or create a key with: dtrag keys create"
 )
 
 
@@ -105,6 +109,8 @@ class Authentication:
         if not await keys.needed():
             if not is_local(scope):
                 raise Unauthorized(NOT_LOCAL)
+            if not self._origins.may_act_locally(scope):
+                raise Forbidden(OTHER_PAGE)
             return None
         if sent is None and token is not None:
             signed_in = await self._signed_in(scope, token)

@@ -50,6 +50,7 @@ class Cors:
                 response_headers = MutableHeaders(scope=message)
                 response_headers["Access-Control-Allow-Origin"] = origin
                 response_headers["Access-Control-Expose-Headers"] = ", ".join(SHOWN)
+                response_headers["Cross-Origin-Resource-Policy"] = "cross-origin"
                 response_headers.add_vary_header("Origin")
             await send(message)
 

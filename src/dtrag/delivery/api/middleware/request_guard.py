@@ -65,6 +65,7 @@ class RequestLog:
                 headers["X-Correlation-ID"] = correlation_id
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers.setdefault("Cache-Control", "no-store")
+                headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
             await send(message)
 
         try:
