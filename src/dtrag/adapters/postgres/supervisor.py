@@ -1,4 +1,4 @@
-"""Restarts the embedded server when it dies while it is in use, and watches its disk.
+"""Restarts the embedded server when it dies or is stuck while it is in use, and watches its disk.
 
 Every process that is attached to the server supervises it: whichever takes `start.lock` first launches it, and the
 others notice that it is there again. Requests do not wait for that: they are refused at once while the server is away.
@@ -44,14 +44,17 @@ class Supervisor:
             except OSError as error:
                 _LOG.error("the disk of the data folder cannot be looked at", exc_info=error)
             if not await asyncio.to_thread(self._server.is_alive):
+                _LOG.warning("the embedded database is not running any more; it is being started again")
                 await self._bring_back()
+            elif (stuck := await asyncio.to_thread(self._server.stuck_process)) is not None:
+                _LOG.warning("the embedded database is stuck (process %d); it is ended and started again", stuck)
+                await self._bring_back(stuck)
 
-    async def _bring_back(self) -> None:
+    async def _bring_back(self, stuck: int | None = None) -> None:
         started, pause, told = time.monotonic(), FIRST_PAUSE_S, ""
-        _LOG.warning("the embedded database is not running any more; it is being started again")
         while True:
             try:
-                if await self._revived():
+                if await self._revived(stuck):
                     break
             except DatabaseStartFailed as error:
                 if str(error) != told:
@@ -65,9 +68,9 @@ class Supervisor:
         except DatabaseUnavailable as error:
             _LOG.warning("what an interrupted write left could not be counted yet", exc_info=error)
 
-    async def _revived(self) -> bool:
-        """One attempt. A cancellation waits for it (two seconds at most): it holds the lock that a stop needs."""
-        attempt = asyncio.ensure_future(asyncio.to_thread(self._server.revive))
+    async def _revived(self, stuck: int | None) -> bool:
+        """One attempt. A cancellation waits for it (two seconds, as a rule): it holds the lock that a stop needs."""
+        attempt = asyncio.ensure_future(asyncio.to_thread(self._server.revive, stuck))
         try:
             return await asyncio.shield(attempt)
         except asyncio.CancelledError:

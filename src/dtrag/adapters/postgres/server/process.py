@@ -11,6 +11,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from dtrag.adapters.postgres.server.binaries import Binaries
 from dtrag.adapters.postgres.server.failures import StartFailure, explain_output
@@ -23,6 +24,10 @@ _RECOVERY_S = 3_600.0
 _STOP_S = 120.0
 _MOMENT_S = 1.0
 _QUIT_S = 30.0
+PROBE_EVERY_S = 1.0
+"""Seconds between two questions whether the server answers: one costs it about 2 ms of processor time."""
+STUCK_S = 4.0
+"""A server that answers nothing and does nothing for this time is stuck, in seconds."""
 # Left by a killed postmaster whose children are still going away, or by a start that was quicker than ours.
 _TRANSIENT = ("pre-existing shared memory block", "lock file ")
 # The shortest question of the protocol: length 8, then the code of "SSLRequest"; a server says no with one byte.
@@ -78,14 +83,85 @@ def _lives(told: PidFile, cluster: Path) -> bool:
 
 def _answers(socket_dir: Path) -> bool:
     """Whether a server answers at the socket. A process killed a moment ago still looks alive; it answers no more."""
+    return _probe(socket_dir) == "answers"
+
+
+def _probe(socket_dir: Path) -> Literal["answers", "silent", "refuses"]:
+    """What becomes of a connection; `silent`: nothing refuses it, and nothing answers within a second."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-        client.settimeout(1.0)
+        client.settimeout(_MOMENT_S)
         try:
             client.connect(os.fsencode(socket_dir / f".s.PGSQL.{PORT}"))
             client.sendall(_ENCRYPTION_REQUEST)
-            return len(client.recv(1)) == 1
+            return "answers" if len(client.recv(1)) == 1 else "refuses"
+        except (TimeoutError, BlockingIOError):  # the second: the queue of connections that it does not accept is full
+            return "silent"
         except OSError:
-            return False
+            return "refuses"
+
+
+class StuckWatch:
+    """Detects a server that lives but is stuck: stopped by a signal, or asleep for good.
+
+    It is stuck when for `STUCK_S` every connection remained without an answer, and its postmaster slept or was stopped
+    all the time, without one context switch. A busy server is not: its postmaster wakes for each connection, however
+    late the answer comes. Nor is one whose postmaster waits for a processor or the disk: a restart would wait as well.
+    Only processes in `/proc` can be judged: elsewhere, and in another container, no server is called stuck.
+    """
+
+    def __init__(self, cluster: Path) -> None:
+        self._cluster = cluster
+        self._next = 0.0
+        self._still: tuple[int, int] | None = None
+        self._still_since = 0.0
+
+    def look(self) -> int | None:
+        """The process of a stuck postmaster. Call it often; it takes a second while the server does not answer."""
+        if time.monotonic() < self._next:
+            return None
+        told = read_pid_file(self._cluster)
+        still = None
+        if told is not None and _probe(self._cluster / told.socket_dir) == "silent":
+            switches = _switches_of_sleeper(told.pid) if _is_of(told.pid, self._cluster) else None
+            still = (told.pid, switches) if switches is not None else None
+        now = time.monotonic()
+        if still is None or still != self._still:
+            self._still, self._still_since = still, now
+            self._next = now + PROBE_EVERY_S
+            return None
+        return still[0] if now - self._still_since >= STUCK_S else None
+
+
+def _switches_of_sleeper(pid: int) -> int | None:
+    """The context switches so far of a process that sleeps or is stopped; None for others."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text("ascii", "replace").splitlines()
+    except OSError:
+        return None
+    fields = dict(line.split(":", 1) for line in lines)
+    if fields["State"].strip()[0] not in "STt":
+        return None
+    return int(fields["voluntary_ctxt_switches"]) + int(fields["nonvoluntary_ctxt_switches"])
+
+
+def _is_of(pid: int, cluster: Path) -> bool:
+    """Whether the process was started for this cluster, by the name that only its command line has."""
+    return cluster_name(cluster) in _command_line(pid)
+
+
+def kill(cluster: Path, pid: int) -> None:
+    """End the stuck postmaster `pid` and its processes: SIGKILL is the only signal that stopped ones react to.
+
+    Nothing is done when another server runs by now. What was acknowledged is in the write-ahead log.
+    """
+    told = read_pid_file(cluster)
+    if told is None or told.pid != pid or not _is_of(pid, cluster):
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + _QUIT_S
+    while (_is_of(pid, cluster) or end_orphans(cluster, signal.SIGKILL)) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
 
 
 def _command_line(pid: int) -> str:
@@ -210,17 +286,19 @@ def restart(binaries: Binaries, account: Account, cluster: Path, socket_dir: str
         raise StartFailure(explain_output(lines, log))
 
 
-def end_orphans(cluster: Path) -> None:
-    """Tell server processes whose postmaster is dead to leave at once; they would as soon as they look for work.
+def end_orphans(cluster: Path, number: int = signal.SIGQUIT) -> int:
+    """Signal server processes whose postmaster is dead; returns how many there were. They would leave by themselves.
 
     Nothing is lost: what they acknowledged is in the write-ahead log, and a recovery follows in any case.
     """
-    name = cluster_name(cluster)
+    name, signalled = cluster_name(cluster), 0
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             command = (folder / "cmdline").read_bytes()
             if command.startswith(b"postgres: ") and name.encode() in command:
-                os.kill(int(folder.name), signal.SIGQUIT)
+                os.kill(int(folder.name), number)
+                signalled += 1
+    return signalled
 
 
 def wait_attachable(cluster: Path, log: Path) -> bool:
@@ -254,12 +332,16 @@ def _wait_ready(pid: int, cluster: Path, log: Path) -> bool:
     """True when the server `pid` answers, False when it has ended; each line of its log prolongs the patience."""
     size, started = -1, time.monotonic()
     patience = started + _START_S
+    watch = StuckWatch(cluster)
     while True:
         told = read_pid_file(cluster)
         if told is not None and told.pid == pid and told.status == "ready" and _answers(cluster / told.socket_dir):
             return True
         if not is_ours(pid, cluster) and (told is None or not _lives(told, cluster)):
             return False
+        if told is not None and told.status == "ready" and (stuck := watch.look()) is not None:
+            kill(cluster, stuck)
+            continue
         now, grown = time.monotonic(), log.stat().st_size if log.exists() else 0
         if grown != size:  # a recovery reports its progress every ten seconds
             size, patience = grown, now + _START_S

@@ -71,6 +71,7 @@ class EmbeddedServer:
         self.address = address
         self._start_lock = start_lock
         self._users_lock: FileLock | None = users_lock
+        self._watch = process.StuckWatch(address.data_dir / "postgres")
 
     @classmethod
     def open(cls, data_dir: Path) -> EmbeddedServer:
@@ -98,11 +99,15 @@ class EmbeddedServer:
         """Whether the server's process is there: a cheap look."""
         return process.looks_alive(self.address.data_dir / "postgres")
 
-    def revive(self) -> bool:
+    def stuck_process(self) -> int | None:
+        """The process of a server that lives but is stuck (`process.StuckWatch`); call it often."""
+        return self._watch.look()
+
+    def revive(self, stuck: int | None = None) -> bool:
         """Whether the server answers; launches it when it is dead. Returns soon: call it again while it is False.
 
-        Several processes may call it at the same time: one of them launches, under `start.lock`, and the others see
-        its server. Raises `DatabaseStartFailed`.
+        The server with the process `stuck` is ended first. Several processes may call it at the same time: one of them
+        launches, under `start.lock`, and the others see its server. Raises `DatabaseStartFailed`.
         """
         data_dir = self.address.data_dir
         cluster = data_dir / "postgres"
@@ -111,6 +116,8 @@ class EmbeddedServer:
                 self.address = _address(cluster, data_dir)
                 return True
             with self._start_lock.held_if_free() as held:
+                if held and stuck is not None:
+                    process.kill(cluster, stuck)
                 if held and not process.looks_alive(cluster):
                     _restart(data_dir)
         except StartFailure as failure:

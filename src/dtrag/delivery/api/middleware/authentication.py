@@ -23,6 +23,7 @@ from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.open_routes import is_open
 from dtrag.delivery.api.origins import PageOrigins
 from dtrag.delivery.api.request_limits import RequestLimits
+from dtrag.delivery.api.request_tasks import within
 from dtrag.delivery.api.session_cookie import CSRF_HEADER, SAFE, from_page, token_of
 from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, StaleSession, TooManyRequests, Unauthorized
 from dtrag.governance.api_keys import Keys
@@ -30,6 +31,8 @@ from dtrag.governance.sessions import Sessions, SignedIn
 
 SHORT = frozenset({"/health"})
 """Routes that answer briefly without a key."""
+SHORT_PATIENCE_S = 2.0
+"""Seconds in which the database must recognise the caller of such a route."""
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="dtrag", charset="UTF-8"'}
 """A browser then prompts for name and password; the key is the password."""
 PAGE_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dtrag"'}
@@ -74,9 +77,11 @@ class Authentication:
             await self._app(scope, receive, send)
             return
         try:
-            key = await self._recognised(scope)
+            key = await self._recognised_in_time(scope)
         except DtragError as error:
             if _may_be_short(scope, error):
+                if isinstance(error, DatabaseUnavailable):
+                    scope.setdefault("state", {})["database_problem"] = error
                 await self._app(scope, receive, send)  # without a caller
                 return
             await _refusal(scope, error)(scope, receive, send)
@@ -101,6 +106,14 @@ class Authentication:
 
         with confined(caller.access):
             await self._app(scope, receive, send_with_headers)
+
+    async def _recognised_in_time(self, scope: Scope) -> Key | None:
+        if scope["path"] not in SHORT:
+            return await self._recognised(scope)
+        try:
+            return await within(SHORT_PATIENCE_S, self._recognised(scope))
+        except TimeoutError as error:
+            raise DatabaseUnavailable(reason=f"it did not respond within {SHORT_PATIENCE_S:g} s.") from error
 
     async def _recognised(self, scope: Scope) -> Key | None:
         """The key of the request; None for clients on this machine while no key exists. Raises `DtragError`."""

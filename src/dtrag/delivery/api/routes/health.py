@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+from collections.abc import Coroutine
+from typing import Any, Literal, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
@@ -14,16 +15,19 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.statements import stated, text_of_error
 from dtrag.delivery.api.dependencies import Service, service_of
 from dtrag.delivery.api.errors import error_response
+from dtrag.delivery.api.request_tasks import within
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.health import Alive, Check, Health, Ready, Status
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, StorageFull
 from dtrag.ports import Monitored
 
+T = TypeVar("T")
 router = APIRouter(tags=["health"])
 
 PATIENCE_S = 2.0
-"""A database that needs longer for `select 1` is not ready."""
+"""A database that needs longer for the checks is not ready."""
 
+UNCHECKED = "It cannot be checked while the database does not respond."
 FEATURES = {
     "B-O1": "agent-manifest-builder",  # agents created from categories
     "B-O3": "7-step-pipeline",  # intent to cited answer, with confidence, cost and the version of the tree
@@ -54,7 +58,7 @@ async def readyz(request: Request) -> Ready | Response:
     if service.stopping:
         return error_response(503, "The service is stopping", "Stopping")
     try:
-        await _database(service)
+        await _in_time(_respond(service))
     except DtragError as error:
         return error_response(503, text_of_error(error), type(error).__name__)
     return Ready(status="ready")
@@ -63,45 +67,60 @@ async def readyz(request: Request) -> Ready | Response:
 @router.get("/health")
 async def health(request: Request) -> Health | Status:
     """The state of each part, always with HTTP 200. Without a required key: only status and features."""
-    state = await _health(service_of(request))
+    state = await _health(service_of(request), getattr(request.state, "database_problem", None))
     caller = getattr(request.state, "caller", None)
     if isinstance(caller, Caller) and caller.may("read"):
         return state
     return Status(status=state.status, features=state.features)
 
 
-async def _health(service: Service) -> Health:
-    try:
-        await _database(service)
-        database = Check.of("healthy", stated("health_responds", "It responds."))
-    except DtragError as error:
-        database = Check.of("unhealthy", text_of_error(error))
-    if database.status == "healthy":
-        index, filters = await _index(service), await _filters(service)
-    else:
-        index = Check.of("unhealthy", stated("health_database_down", "The database does not respond."))
-        unchecked = stated("health_unchecked", "It cannot be checked while the database does not respond.")
-        filters = Check.of("degraded", unchecked)
-    checks = {"database": database, "index": index, "filter": filters, "embedder": _embedder(service)}
-    checks |= _language_model(service) | _disk(service) | await _cases(service)
+async def _health(service: Service, problem: DatabaseUnavailable | None) -> Health:
+    """The state of all parts. `problem`: why the database could not even recognise the caller."""
+    database_checks, memory_check = await asyncio.gather(_database(service, problem), _cases(service, problem))
+    checks = database_checks | {"embedder": _embedder(service)}
+    checks |= _language_model(service) | _disk(service) | memory_check
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
-    if "unhealthy" in {database.status, filters.status}:
+    if "unhealthy" in {checks["database"].status, checks["filter"].status}:
         worst = "unhealthy"
     elif any(check.status != "healthy" for check in checks.values()):
         worst = "degraded"
     memory = checks["case memory"].status if "case memory" in checks else "off"
-    features = FEATURES | {"B-O2": FILTERS[filters.status], "B-O4": CASES[memory]}
+    features = FEATURES | {"B-O2": FILTERS[checks["filter"].status], "B-O4": CASES[memory]}
     return Health(
         status=worst, service="dtrag", version=__version__, features=features, performance=PERFORMANCE, checks=checks
     )
 
 
-async def _database(service: Service) -> None:
-    """Raises `DatabaseUnavailable` unless the database responds in time with the migrated schema."""
+async def _database(service: Service, problem: DatabaseUnavailable | None) -> dict[str, Check]:
+    """The checks of the database, the index and the filter, which together take `PATIENCE_S` at most."""
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            await service.app.storage.ping()
-            await service.app.index.snapshot()
+        if problem is not None:
+            raise problem
+        return await _in_time(_database_checks(service))
+    except DtragError as error:
+        return {
+            "database": Check.of("unhealthy", text_of_error(error)),
+            "index": Check.of("unhealthy", stated("health_database_down", "The database does not respond.")),
+            "filter": Check.of("degraded", stated("health_unchecked", UNCHECKED)),
+        }
+
+
+async def _database_checks(service: Service) -> dict[str, Check]:
+    await _respond(service)
+    healthy = Check.of("healthy", stated("health_responds", "It responds."))
+    return {"database": healthy, "index": await _index(service), "filter": await _filters(service)}
+
+
+async def _respond(service: Service) -> None:
+    """Raises `DatabaseUnavailable` unless the database responds with the migrated schema."""
+    await service.app.storage.ping()
+    await service.app.index.snapshot()
+
+
+async def _in_time(work: Coroutine[Any, Any, T]) -> T:
+    """The result of the work. Raises `DatabaseUnavailable` when it takes longer than `PATIENCE_S`."""
+    try:
+        return await within(PATIENCE_S, work)
     except TimeoutError as error:
         raise DatabaseUnavailable(reason=f"it did not respond within {PATIENCE_S:g} s.") from error
 
@@ -124,9 +143,8 @@ async def _filters(service: Service) -> Check:
     if confined.apply_filter([inside, outside]) != [inside] or not confined.validate_filter_bypass_attempt({}):
         return Check.of("unhealthy", "The category filter allows documents outside its branches.")
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            visible = await service.app.index.counts(Scope(frozenset()))
-    except (DtragError, TimeoutError):
+        visible = await service.app.index.counts(Scope(frozenset()))
+    except DtragError:
         unchecked = "Row-level security of the database could not be checked."
         return Check.of("degraded", stated("health_security_unchecked", unchecked))
     if visible != (0, 0):
@@ -134,13 +152,14 @@ async def _filters(service: Service) -> Check:
     return Check.of("healthy", stated("health_scope_holds", "An empty scope sees no documents."))
 
 
-async def _cases(service: Service) -> dict[str, Check]:
+async def _cases(service: Service, problem: DatabaseUnavailable | None) -> dict[str, Check]:
     """Whether the store of the case memory responds; empty while the memory is not enabled."""
     if service.opened is None or not service.opened.cases.enabled:
         return {}
+    if problem is not None:
+        return {"case memory": Check.of("degraded", stated("health_unchecked", UNCHECKED))}
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            await service.opened.cases.ping()
+        await within(PATIENCE_S, service.opened.cases.ping())
     except (DtragError, TimeoutError) as error:
         reason = str(error) or f"It did not respond within {PATIENCE_S:g} s."
         return {
