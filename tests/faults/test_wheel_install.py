@@ -21,7 +21,10 @@ pytestmark = pytest.mark.long_fault
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
-BUILT_FROM = ("src", "examples", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore", "weights")
+BUILT_FROM = (
+    "src", "examples", "weights", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "NOTICE", ".gitignore",
+    "requirements.txt",
+)  # fmt: skip
 PAGE = Path("src/dtrag/delivery/page")
 SCRIPT = "document.title = 'dtrag';\n"
 
@@ -43,6 +46,8 @@ def built_wheels(folder: Path) -> list[Path]:
     """The wheels of this source and of the weights, with the page that is built here, or a small one where none is."""
     project = folder / "project"
     project.mkdir()
+    (project / "web").mkdir()
+    shutil.copy(ROOT / "web/package-lock.json", project / "web")
     for name in BUILT_FROM:
         source = ROOT / name
         if source.is_dir():

@@ -1,8 +1,10 @@
-"""A wheel contains the built web page, or is not built."""
+"""A wheel contains the built web page, or is not built; and a bill of materials that is complete."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -13,6 +15,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from license_expression import get_spdx_licensing
+
+import dtrag
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +27,11 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """What a build reads, with two modules instead of all, in a Git repository with the ignored files of ours."""
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
+    (tmp_path / "web").mkdir()
+    for name in (
+        "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "NOTICE", ".gitignore", "requirements.txt",
+        "web/package-lock.json",
+    ):  # fmt: skip
         shutil.copy(ROOT / name, tmp_path / name)
     package = tmp_path / "src/dtrag"
     package.mkdir(parents=True)
@@ -119,6 +130,36 @@ def test_the_source_archive_builds_the_wheel_without_node(project: Path, tmp_pat
     [wheel] = unpacked.glob("dist/*.whl")
     with zipfile.ZipFile(wheel) as files:
         assert "dtrag/delivery/page/assets/main-1a2b3c4d.js" in files.namelist()
+
+
+def test_the_bill_of_materials_names_all_that_is_pinned_and_all_that_the_page_contains(project: Path) -> None:
+    write_page(project)
+    built = build(project, "wheel")
+    assert built.returncode == 0, built.stderr
+    [wheel] = project.glob("dist/*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        folder = next(name for name in archive.namelist() if name.endswith("METADATA")).removesuffix("METADATA")
+        text = archive.read(f"{folder}sboms/dtrag-{dtrag.__version__}.cdx.json").decode()
+        assert archive.read(f"{folder}licenses/NOTICE") == (ROOT / "NOTICE").read_bytes()
+        assert "License-File: NOTICE" in archive.read(f"{folder}METADATA").decode()
+    assert text == (project / f"dist/dtrag-{dtrag.__version__}.cdx.json").read_text("utf-8")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    bill = json.loads(text)
+    pinned = set(re.findall(r"^([a-z0-9.-]+)==(\S+)", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE))
+    page = {"preact", "@preact/signals", "@preact/signals-core"}
+    named = {(part["name"], part["version"]) for part in bill["components"]}
+    assert {pair for pair in named if pair[0] not in page} == pinned
+    assert page <= {name for name, _ in named}
+    expressions = {licence["expression"] for part in bill["components"] for licence in part["licenses"]}
+    assert [text for text in expressions if get_spdx_licensing().validate(text).errors] == []
+    edges = {entry["ref"]: entry["dependsOn"] for entry in bill["dependencies"]}
+    reached, waiting = set(), [bill["metadata"]["component"]["bom-ref"]]
+    while waiting:
+        reference = waiting.pop()
+        if reference not in reached:
+            reached.add(reference)
+            waiting += edges.get(reference, [])
+    assert {part["bom-ref"] for part in bill["components"]} <= reached
 
 
 @pytest.mark.parametrize("target", ["demo", "wheel"])

@@ -23,6 +23,7 @@ from dtrag.delivery.cli import (
     ingest,
     keys,
     lexicon,
+    licences,
     models,
     regulations,
     review,
@@ -93,6 +94,7 @@ app.command()(demo.demo)
 app.command()(doctor.doctor)
 app.command()(settings.settings)
 app.add_typer(models.app, name="models")
+app.command()(licences.licences)
 evaluate.app.command("cbr")(evaluate_cases.cbr)
 app.add_typer(evaluate.app, name="eval")
 app.command()(ingest.reindex)
