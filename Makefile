@@ -21,9 +21,13 @@ PAGE := src/dtrag/delivery/page/index.html
 NODE_MODULES := web/node_modules/.package-lock.json
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 HAS_NODE := node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(+(major < 20 || (major === 20 && minor < 19)))' 2>/dev/null && command -v npm > /dev/null
+WEB_LINTED := web/node_modules/.linted
+WEB_TESTED := web/node_modules/.tested
+WEB_CHECKED = test -f $(NODE_MODULES) || { \
+  echo "web/ is not checked: its packages are not installed here (make setup-web, with Node.js 20.19 or later)."; exit 0; };
 NPM := npm --prefix web --no-fund --no-audit --no-update-notifier
 
-.PHONY: setup web wheel setup-web lint-web test-web setup-dev demo check unit test faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
+.PHONY: setup web wheel setup-web lint-web test-web setup-dev demo check unit test all-tests faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights; and the web page where node is
 	@if ! test -f web/package.json; then :; \
@@ -84,10 +88,14 @@ $(DEV_READY): $(READY) requirements-dev.txt
 demo: $(READY)  ## reads the samples and answers two questions; needs no page
 	@$(BIN)/dtrag demo
 
-check: setup-dev  ## what a small change needs, in a minute: lint, types, contracts, unit tests
+check: setup-dev  ## what a small change needs: lint, types, contracts, unit tests
 	@$(MAKE) --no-print-directory -j 2 unit types contracts lint
 
-test: lint types contracts test-web  ## and all tests; COVERAGE=on: with branch coverage (`coverage report` lists it), in nearly twice the time
+test: setup-dev  ## and all tests; COVERAGE=on: with branch coverage (`coverage report` lists it), in nearly twice the time
+	@$(MAKE) --no-print-directory -j 2 lint types contracts
+	@$(MAKE) --no-print-directory -j 2 all-tests test-web
+
+all-tests: setup-dev  ## beside the browser tests, which mostly wait
 	$(BIN)/pytest -n 2 --dist loadfile $(if $(COVERAGE),--cov --cov-report=)
 
 unit: setup-dev
@@ -107,11 +115,21 @@ lint: setup-dev lint-web
 	$(BIN)/ruff format --check .
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 
-lint-web test-web: setup-dev  ## skipped where the npm packages are not installed; in a browser where one is
-	@if ! test -f $(NODE_MODULES); then \
-	  echo "web/ is not checked: its packages are not installed here (make setup-web, with Node.js 20.19 or later)."; \
-	elif test $@ = lint-web; then $(NPM) run --silent types && $(NPM) run --silent lint; \
-	else $(MAKE) --no-print-directory web && $(NPM) run --silent test && $(NPM) run --silent e2e; fi
+# Skipped where the npm packages are not installed; in a browser where one is. What checks web/ alone runs again only
+# when something in it has changed.
+lint-web: setup-dev
+	@$(WEB_CHECKED)$(MAKE) --no-print-directory --silent $(WEB_LINTED)
+
+test-web: setup-dev
+	@$(WEB_CHECKED)$(MAKE) --no-print-directory web $(WEB_TESTED) && $(NPM) run --silent e2e
+
+$(WEB_LINTED): $(NODE_MODULES) $(WEB_SOURCES)
+	$(NPM) run --silent types && $(NPM) run --silent lint
+	@touch $@
+
+$(WEB_TESTED): $(NODE_MODULES) $(WEB_SOURCES)
+	$(NPM) run --silent test
+	@touch $@
 
 types: setup-dev
 	$(BIN)/mypy

@@ -31,6 +31,7 @@ REMOTE = ("203.0.113.5", 40_000)
 async def api(settings: Settings) -> AsyncIterator[FastAPI]:
     created = create_app(settings)
     async with created.router.lifespan_context(created):
+        created.state.service.limits.monotonic = lambda: 0.0  # on a slow machine allowances would come back
         yield created
 
 

@@ -29,7 +29,6 @@ select t.turn, t.question, t.answer, t.document_ids, t.created_at, t.trace_id
 from conversation_turns t
 join conversations c on c.owner = t.owner and c.conversation_id = t.conversation_id
 where t.owner = :owner and t.trace_id = :trace_id and c.updated_at >= :since
-limit 1
 
 -- name: conversation
 select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question
