@@ -21,7 +21,7 @@ from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.adapters.sqlite.connection import connect as connect_file
 from dtrag.app import App
 from dtrag.assembly import open_stores
-from dtrag.core.access.scope import EVERYTHING
+from dtrag.core.access.scope import EVERYTHING, PUBLISHED
 from dtrag.core.cases.case import (
     DEFAULT_QUALITY,
     Case,
@@ -159,6 +159,7 @@ class CBRSystem:
             content=content(case.get("content")),
             quality_score=case_input.quality(case.get("quality_score", DEFAULT_QUALITY)),
             metadata=case_input.metadata(case.get("metadata") or {}),
+            asked_in=PUBLISHED,
             created_at=now,
             updated_at=now,
         )

@@ -286,11 +286,14 @@ async def test_a_foreign_case_is_like_an_unknown_one(built: House, boss: httpx2.
 async def test_a_narrow_scope_is_told_no_category_outside(built: House, boss: httpx2.AsyncClient) -> None:
     """Not even the former path of a category that was moved into the scope."""
     scoped = await built.client("scoped-admin", ["AI/ML"], "admin")
+    payroll = await built.client("payroll", ["HR/Salary"], "reader")
     paths = (["AI", "ML"], ["HR", "Salary"], ["AIX", "Y"])
     for path in paths:
         case_id = (await add(boss, category_path=path, query=f"What does {path[-1]} find?"))["case_id"]
         log_id = (await suggest(boss, f"What does {path[-1]} find?", category_path=path))["log_id"]
         await vote(boss, log_id, case_id)
+    for asker, path in ((scoped, paths[0]), (payroll, paths[1])):
+        await suggest(asker, f"What does {path[-1]} pay?", category_path=path)
 
     async def told() -> tuple[Any, set[str], set[str]]:
         """The categories of figures, of interactions and of all cases; no other name is in any response."""

@@ -46,7 +46,8 @@ def test_the_life_of_a_case(cli: Cli) -> None:
     passages = cli.call("review", "show", item["item_id"], "--json").json["proposal"]["passages"]
     chosen = passages[0]["chunk_id"]
     # Decided while the memory is off: the case is made by the next consolidation.
-    corrected = cli.call("review", "correct", item["item_id"], "--passage", chosen, CBR_ENABLED="false")
+    published = ("House/Kitchen", "--passage", chosen)
+    corrected = cli.call("review", "correct", item["item_id"], *published, CBR_ENABLED="false")
     assert corrected.code == 0, corrected.err
     assert cli.call("cbr", "list", "--json").json["cases"] == []
     assert "No entry is supported" in cli.call("lexicon", "suggest").err

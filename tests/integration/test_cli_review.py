@@ -88,7 +88,7 @@ def test_an_answer_is_corrected_by_a_passage(cli: Cli) -> None:
         (("show", "nothing"), 1),
         (("approve", "00000000-0000-4000-8000-000000000000"), 1),
         (("correct", "x"), 2),
-        (("correct", "x", "House/Garden", "--passage", "x"), 2),
+        (("correct", "x", "House/Garden", "--passage", "x"), 1),
         (("--json", "list"), 2),
         (("list", "--limit", "0"), 2),
     ],

@@ -13,7 +13,7 @@ import pytest
 
 from dtrag.app import App, app_on, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import Access, Grant, Scope
+from dtrag.core.access.scope import PUBLISHED, Access, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, content_hash
 from dtrag.core.cases.similarity import question_hash
@@ -318,8 +318,8 @@ async def test_an_answer_is_corrected_by_passages(app: App, store: Store, tmp_pa
     for wrong in ([], [shed], [stew, shed], ["x"], [f"{uuid.uuid4()}:0"], [f"{stew}999"], ["%s' or 1=1 --:0"]):
         with pytest.raises(InvalidInput):
             await app.review.correct(str(item.item_id), passages=wrong, caller=reviewer)
-    with pytest.raises(InvalidInput, match="no category"):
-        await app.review.correct(str(item.item_id), "House/Kitchen", passages=[stew], caller=reviewer)
+    with pytest.raises(InvalidInput, match="no such category"):
+        await app.review.correct(str(item.item_id), "House/Nowhere", passages=[stew], caller=reviewer)
     corrected = await app.review.correct(str(item.item_id), note="a secret", passages=[stew, stew], caller=reviewer)
     assert (corrected.status, corrected.proposal["chosen"], corrected.note) == ("corrected", [stew], "a secret")
     other = await app.review.get(str(item.item_id), caller=await caller(app, "House/Kitchen"))
@@ -432,6 +432,7 @@ async def test_a_correction_becomes_a_case(app: App, tmp_path: Path, memory_on: 
         node_id=(await app.index.snapshot()).taxonomy.find(CategoryPath.parse("House/Kitchen")),
         content="broth",
         passages=(CitedPassage(broth, b"0"),),
+        asked_in=PUBLISHED,
         created_at=item.created_at,
         updated_at=item.created_at,
     )

@@ -98,7 +98,7 @@ def decision_values(decision: ReuseDecision, at: object) -> dict[str, object]:
     }
 
 
-def decision_of(row: Row, kind: DecisionKind, at: datetime) -> ReuseDecision:
+def decision_of(row: Row, kind: DecisionKind, at: datetime, asked_in: frozenset[int] | None) -> ReuseDecision:
     """The decision of a row."""
     return ReuseDecision(
         case_id=row["case_id"],
@@ -107,6 +107,7 @@ def decision_of(row: Row, kind: DecisionKind, at: datetime) -> ReuseDecision:
         correct=bool(row["correct"]),
         at=at,
         asker=row["asker"],
+        asked_in=asked_in,
     )
 
 

@@ -152,23 +152,23 @@ class Review:
     ) -> Item:
         """Choose another category for a document, or the passages that answer the question of an answer.
 
+        A `path` publishes the question of an answer: all who see this category and the passages may read it. Without
+        one it stays with those who see the scope in which it was asked.
+
         Raises as `approve`, and `InvalidInput` for an unknown path or passage, or one that the caller may not see;
         `content_hashes` as for `approve`, of the chosen passages.
         """
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
-            if path:
-                raise InvalidInput("An answer has no category: give the passages that answer the question instead.")
+            audience = _category(path, taxonomy, scope) if path else None
             chosen = await chosen_passages(passages, item, self._index, scope, taxonomy, content_hashes=content_hashes)
             own = _caused(item, caller)
-            decision = Decision("corrected", caller.name, _now(), None, _note(note), chosen, caller.owner, own)
+            decision = Decision("corrected", caller.name, _now(), audience, _note(note), chosen, caller.owner, own)
             return await self._decide(item, decision, caller)
         if passages or content_hashes or not path:
             raise InvalidInput("A document is corrected by a category: give the path of one instead of passages.")
-        node_id = taxonomy.find(CategoryPath.parse(path))
-        if node_id is None or not _within(node_id, scope):
-            raise InvalidInput("There is no such category that you may see. Give one of the tree.")
+        node_id = _category(path, taxonomy, scope)
         return await self._decide(item, Decision("corrected", caller.name, _now(), node_id, _note(note)), caller)
 
     async def skip(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> Item:
@@ -403,6 +403,13 @@ def _listed(item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> Ite
         return replace(item, proposal=proposal)
     proposal |= {"reasons": [], "reason_statements": [], "alternatives": [], "disagreeing": False}
     return replace(item, proposal=proposal, confidence=None)
+
+
+def _category(path: Sequence[str] | str, taxonomy: Taxonomy, scope: Scope) -> int:
+    node_id = taxonomy.find(CategoryPath.parse(path))
+    if node_id is None or not _within(node_id, scope):
+        raise InvalidInput("There is no such category that you may see. Give one of the tree.")
+    return node_id
 
 
 def _within(node_id: int, scope: Scope) -> bool:

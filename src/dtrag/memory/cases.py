@@ -1,7 +1,8 @@
 """`CaseMemory`: the case memory of one app, as the command line, the HTTP service and programs use it.
 
-A caller sees the cases whose category and whose cited documents are all in its scope; everything else is answered as
-if it did not exist. Nothing works while the flag `cbr_enabled` is off, which is read at every call.
+A caller sees the cases whose category and whose cited documents are all in its scope, and whose question was not asked
+in a wider one; everything else is answered as if it did not exist. Nothing works while the flag `cbr_enabled` is off,
+which is read at every call.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import EVERYTHING, Scope, scope_rows
+from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Scope, scope_rows
 from dtrag.core.cases.case import (
     DEFAULT_QUALITY,
     Case,
@@ -125,6 +126,7 @@ class CaseMemory:
             passages=await cited_passages(self._index, passages, scope.at(day), taxonomy),
             as_of=day,
             author=caller.owner,
+            asked_in=PUBLISHED,
             created_at=now,
             updated_at=now,
         )
@@ -216,6 +218,7 @@ class CaseMemory:
             execution_time_ms=round(seconds * 1_000, 3),
             similarity_method=nearest.method.value,
             user_id=caller.owner,
+            asked_in=scope.branches(taxonomy),
         )
         notes, log_id = nearest.notes, await self._logged(log)
         self.on_suggestion(seconds)
@@ -325,7 +328,13 @@ class CaseMemory:
                 correct = vote.success and feedback is not FeedbackType.THUMBS_DOWN
                 await self._store.add_decision(
                     ReuseDecision(
-                        case_id=vote.case_id, log_id=log_key, kind="vote", correct=correct, at=vote.at, asker=vote.voter
+                        case_id=vote.case_id,
+                        log_id=log_key,
+                        kind="vote",
+                        correct=correct,
+                        at=vote.at,
+                        asker=vote.voter,
+                        asked_in=log.asked_in,
                     )
                 )
         if voted is None:
@@ -337,7 +346,7 @@ class CaseMemory:
         return voted
 
     async def logs(self, limit: int = 100, *, success_only: bool = False, caller: Caller = LOCAL) -> Sequence[CaseLog]:
-        """The newest interactions whose category and cases are all in the caller's scope, newest first."""
+        """The newest interactions whose category, cases and question are all in the caller's scope, newest first."""
         if not 1 <= limit <= MAX_LIMIT:
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,}.")
         taxonomy, scope = await self._scope(caller)

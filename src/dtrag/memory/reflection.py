@@ -126,9 +126,9 @@ class Reflection:
     async def _review(self, judged: ReflectedCase) -> bool:
         case = judged.case
         taxonomy = (await self._index.snapshot()).taxonomy
-        grant = None
-        if case.node_id is not None and case.node_id in taxonomy.nodes and (path := taxonomy.path(case.node_id)):
-            grant = Grant.of([CategoryPath.parse(path)], taxonomy)
+        nodes = {case.node_id, *case.asked_in} if case.asked_in is not None else set()
+        paths = [taxonomy.path(node) for node in nodes if node is not None]
+        grant = Grant.of(map(CategoryPath.parse, paths), taxonomy) if paths and all(paths) else None
         offered = OfferedAnswer(
             question=case.query,
             reasons=[

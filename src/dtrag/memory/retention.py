@@ -238,6 +238,7 @@ class Retention:
                 correct=vote.success,
                 at=vote.at,
                 asker=vote.voter,
+                asked_in=log.asked_in,
             )
             await self._store.add_decision(decision)
 
@@ -258,7 +259,7 @@ class Retention:
         log = self._log_of(answered, taxonomy, scope)
         await self._store.add_log(log)
         await self._expiry.tidy()
-        await self._replay(answered, scope)
+        await self._replay(answered, scope, log.asked_in)
         if self._retain == "always" and not answered.not_retained and answered.shown_case_id is None:
             await self._stored(await self._case_from(log, answered.cited, taxonomy, scope), scope, log.log_id)
 
@@ -278,6 +279,7 @@ class Retention:
             passages=_cited(answered.cited),
             shown_case_id=answered.shown_case_id,
             as_of=answered.as_of,
+            asked_in=scope.branches(taxonomy),
             details={
                 "decision": answered.decision,
                 "confidence": round(answered.confidence, 6),
@@ -287,7 +289,7 @@ class Retention:
             },
         )
 
-    async def _replay(self, answered: AnsweredQuestion, scope: Scope) -> None:
+    async def _replay(self, answered: AnsweredQuestion, scope: Scope, asked_in: frozenset[int] | None) -> None:
         """Judge cases with the same question by an answer from the same scope, over all of its documents.
 
         Silent cases by an answer that was given without them; the verified one only when the answer does not cite it.
@@ -313,6 +315,7 @@ class Retention:
                 correct=correct,
                 at=answered.answered_at,
                 asker=answered.owner,
+                asked_in=asked_in,
             )
             await self._store.add_decision(decision)
 
@@ -333,6 +336,7 @@ class Retention:
             author=log.user_id,
             as_of=log.as_of,
             answered_in=_nodes(log.details.get("answered_in", scope.nodes)),
+            asked_in=log.asked_in,
             vector=await self._reuse.vectors.of(log.query) if log.query else None,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 
-from dtrag.core.access.scope import EVERYTHING, Grant, Scope
+from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseQuery, CitedPassage, FeedbackType, Vote
 from dtrag.core.cases.evidence import REVIEW_LOG
@@ -107,9 +107,14 @@ class ReviewCases:
         if not cited:
             return None
         path, node_id = shared_category(cited, taxonomy)
+        audience: int | None = item.proposal.get("audience")
+        is_published = audience is not None and audience in taxonomy.nodes
+        if audience is not None and is_published:
+            path, node_id = taxonomy.path(audience), audience
         own = bool(item.proposal.get("own"))
         readers = item.proposal.get("grant")
-        nodes = Grant.from_json(readers).nodes(taxonomy) if scope.nodes is None and readers else scope.nodes
+        asked = Scope(Grant.from_json(readers).nodes(taxonomy)) if readers else EVERYTHING
+        nodes = asked.nodes if scope.nodes is None else scope.nodes
         return Case(
             case_id=case_id_of(item),
             query=question if self._keeps_text else "",
@@ -124,6 +129,7 @@ class ReviewCases:
             author=str(item.proposal.get("chosen_by", "")),
             as_of=day,
             answered_in=nodes,
+            asked_in=PUBLISHED if is_published else asked.branches(taxonomy),
             created_at=now,
             updated_at=now,
         )

@@ -24,10 +24,11 @@ from dtrag.core.cases.votes import CaseRecord, Replacement
 class CaseStore(Protocol):
     """Cases, their votes, interactions and reuse decisions.
 
-    A case is in a scope when the scope holds its node and every document that it cites; with the whole tree every case
-    is, also one without a node or with deleted documents. Every read takes the caller's scope, and nothing outside of
-    it is returned, counted or changed. All methods raise `DatabaseUnavailable` when the store cannot be reached, and
-    those that add data `StorageFull`. What is acknowledged is durable.
+    A case is in a scope when the scope holds its node and every document that it cites, and reads what was asked in its
+    scope (`Scope.reads`); with the whole tree every case is, also one without a node or with deleted documents. Every
+    read takes the caller's scope, and nothing outside of it is returned, counted or changed. All methods raise
+    `DatabaseUnavailable` when the store cannot be reached, and those that add data `StorageFull`. What is acknowledged
+    is durable.
     """
 
     async def add(self, case: Case) -> bool:
@@ -71,7 +72,7 @@ class CaseStore(Protocol):
         """The interaction of this user, or None."""
 
     async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
-        """The newest interactions whose category and named cases are all in scope, newest first."""
+        """The newest interactions whose category, named cases and question are all in scope, newest first."""
 
     async def shown_since(self, since: datetime) -> dict[str, datetime]:
         """Case id -> when it was last shown with an answer, for those that were shown at `since` or later."""
@@ -80,7 +81,7 @@ class CaseStore(Protocol):
         """Store a reuse decision about a stored case; another of the same asker replaces it, but no replay a vote."""
 
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
-        """Counts of the reuse decisions: of all cases in scope, or of one of them."""
+        """Counts of the reuse decisions about questions that the scope reads: of all cases in scope, or of one."""
 
     async def statistics(self, scope: Scope) -> CaseStatistics:
         """Figures over what is in scope."""

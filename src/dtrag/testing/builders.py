@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dtrag.core.access.api_key import Key, digest_of, new_secret, prefix_of
-from dtrag.core.access.scope import Grant
+from dtrag.core.access.scope import PUBLISHED, Grant
 from dtrag.core.agent import Agent
 from dtrag.core.cases.case import Case, CitedPassage, FeedbackType, Vote, content_hash
 from dtrag.core.cases.similarity import question_hash
@@ -130,7 +130,8 @@ def case(
     at: datetime = NOON,
     **values: Any,
 ) -> Case:
-    """A case; `passages` are ids of passages, whose text is their id."""
+    """A case by hand; `passages` are ids of passages, whose text is their id."""
+    values.setdefault("asked_in", PUBLISHED)
     return Case(
         case_id=case_id,
         query=query,

@@ -63,7 +63,8 @@ async def passage(app: App, name: str) -> str:
 @pytest.mark.parametrize("own", [True, False])
 async def test_a_reviewer_of_the_own_dispute_needs_confirmation(app: App, own: bool) -> None:
     eve, reviewer = await caller_of(app, "eve"), await caller_of(app, "reviewer")
-    made = (await app.feedback.give(await answered(app), thumbs="up")).case_id
+    author = await caller_of(app, "author")
+    made = (await app.feedback.give(await answered(app, author), thumbs="up", caller=author)).case_id
     assert made is not None
     before = await case(app, made)
     await app.feedback.give(await answered(app, eve), thumbs="down", caller=eve)
@@ -79,8 +80,8 @@ async def test_a_reviewer_of_the_own_dispute_needs_confirmation(app: App, own: b
 
 
 async def test_both_feedback_calls_keep_one_decision(app: App) -> None:
-    reader = await caller_of(app, "reader", "reader")
-    made = (await app.feedback.give(await answered(app), thumbs="up")).case_id
+    reader, author = await caller_of(app, "reader", "reader"), await caller_of(app, "author")
+    made = (await app.feedback.give(await answered(app, author), thumbs="up", caller=author)).case_id
     assert made is not None
     trace = await answered(app, reader)
     await app.feedback.give(trace, thumbs="up", caller=reader)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -309,8 +310,11 @@ async def test_a_disputed_answer_waits_for_review_once(app: App) -> None:
 
 
 async def test_foreign_decisions_have_no_influence(app: App) -> None:
-    made = await rate(app, await app.pipeline.execute(QUESTION))
-    assert made is not None
+    taxonomy = (await app.index.snapshot()).taxonomy
+    staff = Access((Grant.of([CategoryPath.parse("HR")], taxonomy),))
+    asker = Caller("asker", "reader", staff, uuid.uuid4())
+    assert await rate(app, await app.pipeline.execute(QUESTION))
+    assert await rate(app, await app.pipeline.execute(QUESTION, scope=staff, owner=asker.owner), caller=asker)
     foreign = await cited(app, "Salaries", "Who pays zymurgite?", origin="answer")
     for number in range(80):
         wrong = ReuseDecision(
@@ -322,8 +326,6 @@ async def test_foreign_decisions_have_no_influence(app: App) -> None:
             asker=str(number),
         )
         await app.case_store.add_decision(wrong)
-    taxonomy = (await app.index.snapshot()).taxonomy
-    staff = Access((Grant.of([CategoryPath.parse("HR")], taxonomy),))
     shown = await app.pipeline.execute(QUESTION, scope=staff)
     assert shown.answered_before is not None
     assert (await app.reuse.evidence_for(staff)).decisions.total == 0

@@ -3604,7 +3604,7 @@ export interface components {
             passages?: string[] | null;
             /**
              * Path
-             * @description The category of the document.
+             * @description The category of the document. Of an answer, with `passages`: publishes its question to all who see this category and the passages.
              * @example [
              *       "HR",
              *       "Leave"

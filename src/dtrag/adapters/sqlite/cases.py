@@ -23,6 +23,7 @@ from dtrag.adapters.sqlite.rows import (
     entry_of,
     log_of,
     log_values,
+    nodes_of,
     passages_of,
     path_of,
     time_text,
@@ -41,7 +42,7 @@ from dtrag.core.cases.case import (
     SimilarityMethod,
     Vote,
 )
-from dtrag.core.cases.index import CaseIndex
+from dtrag.core.cases.index import CaseEntry, CaseIndex
 from dtrag.core.cases.similarity import admits
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
@@ -103,7 +104,7 @@ class SqliteCases:
     async def _in_scope(self, cases: Sequence[Case], scope: Scope) -> list[Case]:
         if scope.nodes is None:
             return list(cases)
-        cases = [case for case in cases if case.node_id in scope.nodes]
+        cases = [case for case in cases if case.node_id in scope.nodes and scope.reads(case.asked_in)]
         cited = frozenset(document_id for case in cases for document_id in case.document_ids)
         visible = await self._visible(cited, scope) if cited else frozenset()
         return [case for case in cases if case.document_ids <= visible]
@@ -165,21 +166,23 @@ class SqliteCases:
     async def _best_in_scope(self, query: CaseQuery, scope: Scope) -> tuple[Ranked, list[Case]]:
         count = max(_CANDIDATES, 4 * query.limit)
         while True:
-            ranked, cited = await self._file.run(functools.partial(self._candidates, query, scope, count))
-            documents = frozenset[uuid.UUID]().union(*cited.values())
+            ranked, entries = await self._file.run(functools.partial(self._candidates, query, scope, count))
+            readable = {entry.case_id: entry.document_ids for entry in entries if scope.reads(entry.asked_in)}
+            documents = frozenset[uuid.UUID]().union(*readable.values())
             visible = await self._visible(documents, scope) if documents else frozenset()
-            shown = [(case_id, score) for case_id, score in ranked if cited[case_id] <= visible][: query.limit]
+            shown = [(key, score) for key, score in ranked if key in readable and readable[key] <= visible]
+            shown = shown[: query.limit]
             if len(shown) >= query.limit or len(ranked) < count:
                 return shown, list((await self.of([case_id for case_id, _ in shown], scope)).values())
             count *= 4
 
     def _candidates(
         self, query: CaseQuery, scope: Scope, count: int, connection: sqlite3.Connection
-    ) -> tuple[Ranked, dict[str, frozenset[uuid.UUID]]]:
-        """The nearest cases in the categories of the scope, and the documents that each cites."""
+    ) -> tuple[Ranked, list[CaseEntry]]:
+        """The nearest cases in the categories of the scope, and their entries."""
         index = self._current_index(connection, query)
         ranked = index.nearest(query, scope.nodes, count)
-        return ranked, {case_id: index.entry(case_id).document_ids for case_id, _ in ranked}
+        return ranked, [index.entry(case_id) for case_id, _ in ranked]
 
     def _current_index(self, connection: sqlite3.Connection, query: CaseQuery) -> CaseIndex:
         """The index with all changes; with embeddings where the query compares them."""
@@ -282,7 +285,7 @@ class SqliteCases:
     async def _logs_in_scope(self, logs: Sequence[CaseLog], scope: Scope) -> list[CaseLog]:
         if scope.nodes is None:
             return list(logs)
-        logs = [log for log in logs if log.node_id in scope.nodes]
+        logs = [log for log in logs if log.node_id in scope.nodes and scope.reads(log.asked_in)]
         cases = await self.of({case_id for log in logs for case_id in log.case_ids}, scope)
         cited = frozenset(passage.document_id for log in logs for passage in log.passages)
         visible = await self._visible(cited, scope) if cited else frozenset()
@@ -309,8 +312,11 @@ class SqliteCases:
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
         if scope.nodes is not None:
-            counted = {row["case_id"]: row for row in await self._rows("decisions_by_case", {"case_id": case_id})}
-            return decision_counts([counted[visible] for visible in await self.of(list(counted), scope)])
+            decisions = [decision_of(row) for row in await self._rows("decisions_on", {"case_id": case_id})]
+            readable = [decision for decision in decisions if scope.reads(decision.asked_in)]
+            visible = await self.of({decision.case_id for decision in readable}, scope)
+            correct = [decision.correct for decision in readable if decision.case_id in visible]
+            return DecisionCounts(sum(correct), len(correct) - sum(correct))
         return decision_counts(await self._rows("decision_counts", {"case_id": case_id}))
 
     async def statistics(self, scope: Scope) -> CaseStatistics:
@@ -325,8 +331,9 @@ class SqliteCases:
     async def _ids_in_scope(self, scope: Scope) -> Mapping[str, str]:
         """The ids of the cases and interactions in a limited scope, as JSON."""
         nodes = {"nodes": json.dumps(sorted(scope.nodes or ()))}
-        places = [(row["case_id"], _documents(row)) for row in await self._rows("case_places", nodes)]
-        log_rows = await self._rows("log_places", nodes)
+        case_rows = [row for row in await self._rows("case_places", nodes) if scope.reads(nodes_of(row["asked_in"]))]
+        places = [(row["case_id"], _documents(row)) for row in case_rows]
+        log_rows = [row for row in await self._rows("log_places", nodes) if scope.reads(nodes_of(row["asked_in"]))]
         cited = frozenset(key for _, documents in places for key in documents).union(*map(_documents, log_rows))
         visible = await self._visible(cited, scope) if cited else frozenset()
         cases = {case_id for case_id, documents in places if documents <= visible}

@@ -48,6 +48,17 @@ create table if not exists cbr_logs (
     user_id            text
 )
 
+-- name: create_decisions
+create table if not exists cbr_decisions (
+    case_id    text not null,
+    asker      text not null,
+    log_id     text not null,
+    kind       text not null,
+    correct    integer not null,
+    decided_at text not null,
+    primary key (case_id, asker)
+) without rowid
+
 -- name: columns
 select name from pragma_table_info(:table)
 
@@ -71,6 +82,13 @@ alter table cbr_cases add column as_of text
 
 -- name: cbr_cases.answered_in
 alter table cbr_cases add column answered_in text
+
+-- name: cbr_cases.asked_in
+alter table cbr_cases add column asked_in text;
+update cbr_cases set asked_in = case
+    when origin = 'manual' and case_id not glob 'answer-*' and case_id not glob 'review-*' then '[]'
+    else nullif(answered_in, '[]')
+end;
 
 -- name: cbr_cases.upvotes
 alter table cbr_cases add column upvotes integer not null default 0
@@ -105,6 +123,13 @@ alter table cbr_logs add column as_of text
 -- name: cbr_logs.details
 alter table cbr_logs add column details text not null default '{}'
 
+-- name: cbr_logs.asked_in
+alter table cbr_logs add column asked_in text;
+update cbr_logs set asked_in = nullif(json_extract(details, '$.answered_in'), '[]');
+
+-- name: cbr_decisions.asked_in
+alter table cbr_decisions add column asked_in text
+
 -- `moved`: by how much the vote moved the quality. `cbr_changes` numbers the last change of every case, deleted ones
 -- included; `cbr_log_cases` finds the interactions that name a case. Triggers keep both, also for changes by other
 -- programs. Without `or replace`: a conflict clause of the outer statement would be used instead of it.
@@ -118,15 +143,6 @@ create table if not exists cbr_votes (
     moved    real not null,
     voted_at text not null,
     primary key (case_id, voter, log_id)
-) without rowid;
-create table if not exists cbr_decisions (
-    case_id    text not null,
-    asker      text not null,
-    log_id     text not null,
-    kind       text not null,
-    correct    integer not null,
-    decided_at text not null,
-    primary key (case_id, asker)
 ) without rowid;
 create table if not exists cbr_changes (
     case_id  text primary key,
@@ -208,11 +224,11 @@ from cbr_cases where case_id not in (select case_id from cbr_changes)
 insert into cbr_cases (
     case_id, query, category_path, content, quality_score, usage_count, success_rate, metadata, created_at, updated_at,
     query_hash, node_id, passages, origin, author, as_of, upvotes, downvotes, status, vector,
-    answered_in
+    answered_in, asked_in
 ) values (
     :case_id, :query, :category_path, :content, :quality_score, :usage_count, :success_rate, :metadata, :created_at,
     :updated_at, :query_hash, :node_id, :passages, :origin, :author, :as_of, :upvotes, :downvotes, :status, :vector,
-    :answered_in
+    :answered_in, :asked_in
 )
 on conflict (case_id) do nothing
 
@@ -221,7 +237,8 @@ update cbr_cases set
     query = :query, category_path = :category_path, content = :content, quality_score = :quality_score,
     usage_count = :usage_count, success_rate = :success_rate, metadata = :metadata, updated_at = :updated_at,
     query_hash = :query_hash, node_id = :node_id, passages = :passages, upvotes = :upvotes, downvotes = :downvotes,
-    status = :status, vector = :vector, origin = :origin, author = :author, answered_in = :answered_in
+    status = :status, vector = :vector, origin = :origin, author = :author, answered_in = :answered_in,
+    asked_in = :asked_in
 where case_id = :case_id
 
 -- name: delete_case
@@ -238,7 +255,7 @@ select coalesce(max(revision), 0) as revision from cbr_changes
 
 -- name: changes
 select c.revision, c.case_id as changed_id, k.case_id, k.query, k.query_hash, k.category_path, k.node_id,
-       k.passages, k.quality_score, k.usage_count, k.status, case when :vectors then k.vector end as vector
+       k.passages, k.quality_score, k.usage_count, k.status, k.asked_in, case when :vectors then k.vector end as vector
 from cbr_changes c left join cbr_cases k on k.case_id = c.case_id
 where c.revision > :known
 order by c.revision
@@ -267,10 +284,11 @@ delete from cbr_votes where case_id = :case_id and feedback in ('thumbs_up', 'se
 delete from cbr_decisions where case_id = :case_id and correct
 
 -- name: put_decision
-insert into cbr_decisions (case_id, asker, log_id, kind, correct, decided_at)
-select case_id, :asker, :log_id, :kind, :correct, :decided_at from cbr_cases where case_id = :case_id
+insert into cbr_decisions (case_id, asker, log_id, kind, correct, decided_at, asked_in)
+select case_id, :asker, :log_id, :kind, :correct, :decided_at, :asked_in from cbr_cases where case_id = :case_id
 on conflict (case_id, asker) do update
-set log_id = excluded.log_id, kind = excluded.kind, correct = excluded.correct, decided_at = excluded.decided_at
+set log_id = excluded.log_id, kind = excluded.kind, correct = excluded.correct, decided_at = excluded.decided_at,
+    asked_in = excluded.asked_in
 where excluded.kind = 'vote' or cbr_decisions.kind = 'replay'
 
 -- name: decisions
@@ -280,11 +298,8 @@ select * from cbr_decisions where case_id in (select value from json_each(:case_
 select coalesce(sum(correct), 0) as correct, count(*) as total
 from cbr_decisions where :case_id is null or case_id = :case_id
 
--- name: decisions_by_case
-select case_id, sum(correct) as correct, count(*) as total
-from cbr_decisions
-where :case_id is null or case_id = :case_id
-group by case_id
+-- name: decisions_on
+select * from cbr_decisions where :case_id is null or case_id = :case_id
 
 -- name: delete_log
 delete from cbr_logs where log_id = :log_id
@@ -292,11 +307,12 @@ delete from cbr_logs where log_id = :log_id
 -- name: put_log
 insert into cbr_logs (
     log_id, timestamp, query, category_path, suggested_case_ids, picked_case_ids, success_flag, feedback,
-    execution_time_ms, similarity_method, user_id, query_hash, node_id, kind, passages, shown_case_id, as_of, details
+    execution_time_ms, similarity_method, user_id, query_hash, node_id, kind, passages, shown_case_id, as_of, asked_in,
+    details
 ) values (
     :log_id, :timestamp, :query, :category_path, :suggested_case_ids, :picked_case_ids, :success_flag, :feedback,
     :execution_time_ms, :similarity_method, :user_id, :query_hash, :node_id, :kind, :passages, :shown_case_id, :as_of,
-    :details
+    :asked_in, :details
 )
 
 -- name: log
@@ -320,10 +336,10 @@ delete from cbr_logs where timestamp < :before
 
 -- What decides who may see a case or an interaction.
 -- name: case_places
-select case_id, node_id, passages from cbr_cases where node_id in (select value from json_each(:nodes))
+select case_id, asked_in, passages from cbr_cases where node_id in (select value from json_each(:nodes))
 
 -- name: log_places
-select log_id, suggested_case_ids, picked_case_ids, shown_case_id, passages
+select log_id, asked_in, suggested_case_ids, picked_case_ids, shown_case_id, passages
 from cbr_logs where node_id in (select value from json_each(:nodes))
 
 -- `cases` and `logs` are null, or the ids that are counted.

@@ -48,12 +48,13 @@ def connect(folder: Path) -> sqlite3.Connection:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for table in ("cbr_cases", "cbr_logs"):
+    for table in ("cbr_cases", "cbr_logs", "cbr_decisions"):
         connection.execute(SQL[f"create_{table.removeprefix('cbr_')}"])
         present = {row["name"] for row in connection.execute(SQL["columns"], {"table": table})}
-        for name, statement in SQL.items():
+        for name, script in SQL.items():
             if name.startswith(f"{table}.") and name.partition(".")[2] not in present:
-                connection.execute(statement)
+                for statement in _each(script):
+                    connection.execute(statement)
     for statement in _each(SQL["create_rest"]):
         connection.execute(statement)
     connection.execute(SQL["number_unnumbered"])
@@ -67,6 +68,8 @@ def _each(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+    if statement:
+        yield statement
 
 
 @contextmanager

@@ -40,7 +40,8 @@ def case_values(case: Case) -> dict[str, object]:
         "updated_at": time_text(case.updated_at),
         "passages": _passages_json(case.passages),
         "as_of": case.as_of.isoformat() if case.as_of else None,
-        "answered_in": None if case.answered_in is None else _json(sorted(case.answered_in)),
+        "answered_in": _nodes_json(case.answered_in),
+        "asked_in": _nodes_json(case.asked_in),
     }
 
 
@@ -63,7 +64,8 @@ def case_of(row: Row) -> Case:
         origin=_known(_ORIGINS, row["origin"]),
         author=row["author"],
         as_of=_day(row["as_of"]),
-        answered_in=None if row["answered_in"] is None else frozenset(json.loads(row["answered_in"])),
+        answered_in=nodes_of(row["answered_in"]),
+        asked_in=nodes_of(row["asked_in"]),
         upvotes=row["upvotes"],
         downvotes=row["downvotes"],
         status=_known(_STATUSES, row["status"]),
@@ -84,6 +86,7 @@ def entry_of(row: Row) -> CaseEntry:
         row["status"] == "active",
         row["vector"],
         frozenset(passage.document_id for passage in passages_of(row["passages"])),
+        nodes_of(row["asked_in"]),
     )
 
 
@@ -97,6 +100,7 @@ def log_values(log: CaseLog) -> dict[str, object]:
         "success_flag": log.success,
         "passages": _passages_json(log.passages),
         "as_of": log.as_of.isoformat() if log.as_of else None,
+        "asked_in": _nodes_json(log.asked_in),
         "details": _json(log.details),
     }
 
@@ -121,6 +125,7 @@ def log_of(row: Row) -> CaseLog:
         passages=passages_of(row["passages"]),
         shown_case_id=row["shown_case_id"],
         as_of=_day(row["as_of"]),
+        asked_in=nodes_of(row["asked_in"]),
         details=json.loads(row["details"] or "{}"),
     )
 
@@ -137,12 +142,13 @@ def vote_of(row: Row) -> CountedVote:
 
 def decision_values(decision: ReuseDecision) -> dict[str, object]:
     """The parameters of `put_decision`."""
-    return columns.decision_values(decision, time_text(decision.at))
+    return columns.decision_values(decision, time_text(decision.at)) | {"asked_in": _nodes_json(decision.asked_in)}
 
 
 def decision_of(row: Row) -> ReuseDecision:
     """The decision of a row."""
-    return columns.decision_of(row, _known(_DECISION_KINDS, row["kind"]), _when(row["decided_at"]))
+    kind, at = _known(_DECISION_KINDS, row["kind"]), _when(row["decided_at"])
+    return columns.decision_of(row, kind, at, nodes_of(row["asked_in"]))
 
 
 def path_of(value: str | None) -> tuple[str, ...]:
@@ -159,6 +165,15 @@ def path_of(value: str | None) -> tuple[str, ...]:
 def passages_of(value: str | None) -> tuple[CitedPassage, ...]:
     """Cited passages from their JSON: pairs of an id and a hash in hexadecimal digits."""
     return tuple(CitedPassage(chunk_id, bytes.fromhex(digest)) for chunk_id, digest in json.loads(value or "[]"))
+
+
+def nodes_of(value: str | None) -> frozenset[int] | None:
+    """Nodes from their JSON; None for no list."""
+    return None if value is None else frozenset(json.loads(value))
+
+
+def _nodes_json(nodes: frozenset[int] | None) -> str | None:
+    return None if nodes is None else _json(sorted(nodes))
 
 
 def _passages_json(passages: Sequence[CitedPassage]) -> str:

@@ -51,7 +51,27 @@ class Scope:
         """The same branches on another day; None changes nothing."""
         return self if as_of is None else replace(self, as_of=as_of)
 
+    def branches(self, taxonomy: Taxonomy) -> frozenset[int] | None:
+        """The topmost nodes: what is recorded with a text that is written in this scope, for `reads`.
 
+        None for the whole tree, and for an empty scope, which would be part of every other one.
+        """
+        if not self.nodes:
+            return None
+        parents = {node: taxonomy.nodes[node].parent_id for node in self.nodes if node in taxonomy.nodes}
+        return frozenset(node for node in self.nodes if parents.get(node) not in self.nodes)
+
+    def reads(self, asked_in: frozenset[int] | None) -> bool:
+        """Whether a text that was written in a scope with these `branches` may be shown in this one.
+
+        Words of a question show what is to be found in the scope in which it was asked. Scopes hold whole branches, so
+        that one with the topmost nodes holds all of it. The policies of migration 0019 are the same rule.
+        """
+        return self.nodes is None or (asked_in is not None and asked_in <= self.nodes)
+
+
+PUBLISHED: frozenset[int] = frozenset()
+"""Recorded with a text whose audience was chosen: it is shown to all who see its category and its documents."""
 EVERYTHING = Scope.everything()
 """The scope of an administrator: the whole tree."""
 

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from dtrag.core.access.scope import PUBLISHED
 from dtrag.core.documents import uuid_or_none
 
 Origin = Literal["manual", "answer", "review"]
@@ -92,6 +93,9 @@ class Case:
     as_of: date | None = None
     answered_in: frozenset[int] | None = None
     """The nodes of the scope in which the question was answered; None for the whole tree, and for cases by hand."""
+    asked_in: frozenset[int] | None = None
+    """The branches of the scope in which the question was asked: callers who see all of them may read the case. None:
+    the whole tree. PUBLISHED for a case by hand, whose category is its audience."""
     upvotes: int = 0
     downvotes: int = 0
     status: Status = "active"
@@ -112,7 +116,7 @@ class Case:
 
     def is_elsewhere(self, other: Case) -> bool:
         """Whether this state of a case may be in other scopes than the other state of it."""
-        return (self.node_id, self.passages) != (other.node_id, other.passages)
+        return (self.node_id, self.passages, self.asked_in) != (other.node_id, other.passages, other.asked_in)
 
     def answers_for(self, nodes: frozenset[int] | None) -> bool:
         """Whether it was answered in a scope that holds all these nodes (None: the whole tree).
@@ -146,7 +150,10 @@ class CaseChange:
         return self.query not in {None, case.query} or self.passages not in {None, case.passages}
 
     def applied_to(self, case: Case, at: datetime) -> Case:
-        """The case with the new values. With another question or other passages it counts as chosen by hand."""
+        """The case with the new values. With another question or other passages it counts as chosen by hand.
+
+        A category is chosen as the audience of the case, whatever scope its question was asked in.
+        """
         values = {declared.name: getattr(self, declared.name) for declared in fields(self)}
         changes = {name: value for name, value in values.items() if value is not None}
         changes.pop("node_id", None)
@@ -158,7 +165,7 @@ class CaseChange:
             changes |= {"origin": "manual", "author": self.author or "", "upvotes": 0, "success_rate": 0.0}
             changes["answered_in"] = None
         if self.category_path is not None:
-            changes["node_id"] = self.node_id
+            changes |= {"node_id": self.node_id, "asked_in": PUBLISHED}
         if self.query is not None:
             changes["vector"] = self.vector
         return replace(case, **changes, updated_at=at)
@@ -211,6 +218,8 @@ class CaseLog:
     passages: tuple[CitedPassage, ...] = ()
     shown_case_id: str | None = None
     as_of: date | None = None
+    asked_in: frozenset[int] | None = None
+    """As of a case; never PUBLISHED, except for a vote without an interaction on such a case."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """Chosen action with its propensity, confidence, decision: numbers and names, no texts. Of an answer also the
     nodes of its scope, and the case that was shown or raised with its fingerprint then."""
@@ -248,6 +257,8 @@ class ReuseDecision:
     correct: bool
     at: datetime
     asker: str = ""
+    asked_in: frozenset[int] | None = None
+    """As of a case, of the question that was decided about: others do not learn that it was asked."""
 
 
 @dataclass(frozen=True, slots=True)

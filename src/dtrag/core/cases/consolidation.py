@@ -131,14 +131,14 @@ def _is_poor(case: Case, votes: Sequence[Vote]) -> bool:
 
 def duplicates(cases: Iterable[Case], same: Same) -> list[Archiving]:
     """Cases for the same question, in both directions, that cite the same texts in the same category for the same day,
-    and that were answered in the same scope.
+    and that were asked and answered in the same scope.
 
     The most used one stays, then the one of higher quality, then the older one.
     """
     groups: dict[object, list[Case]] = defaultdict(list)
     for case in cases:
         if case.passages:
-            place = case.node_id, case.category_path, case.as_of, case.answered_in
+            place = case.node_id, case.category_path, case.as_of, case.asked_in, case.answered_in
             groups[place, frozenset(case.passages)].append(case)
     merges = []
     for group in groups.values():

@@ -37,6 +37,7 @@ class CaseEntry:
     active: bool
     vector: bytes | None = None
     document_ids: frozenset[uuid.UUID] = frozenset()
+    asked_in: frozenset[int] | None = None
 
 
 class CaseIndex:

@@ -123,6 +123,7 @@ def voted_log(log: CaseLog | None, vote: Vote, case: Case) -> CaseLog:
         category_path=case.category_path,
         node_id=case.node_id,
         user_id=vote.voter,
+        asked_in=case.asked_in,
     )
     picked = tuple(case_id for case_id in log.picked_case_ids if case_id != vote.case_id)
     if vote.feedback in POSITIVE:

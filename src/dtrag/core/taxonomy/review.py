@@ -107,8 +107,9 @@ class Item:
     `proposal` of a classification: path, reasons, reason_statements, alternatives, disagreeing; of an answer: question,
     question_hash, text, decision, document_ids (of the cited passages), passages (ids, the cited ones first), cited,
     reasons, reason_statements, as_of, trace_id,
-    grant, caused_by, and once a reviewer decided, `chosen` (`ChosenRow`), `chosen_by` (owner id of the reviewer) and
-    `own` (the reviewer caused the item, and is no administrator of the whole tree). `confidence`
+    grant, caused_by, and once a reviewer decided, `chosen` (`ChosenRow`), `chosen_by` (owner id of the reviewer),
+    `own` (the reviewer caused the item, and is no administrator of the whole tree) and `audience` (the node whose
+    readers may read the question; None: those who may see the item). `confidence`
     is None for callers who may not see all documents that it depends on. `node_id` is the proposed node (UNCLASSIFIED
     for none, and for answers). `title` is that of the document, "" for an answer.
     """
@@ -163,7 +164,8 @@ class Item:
 class Decision:
     """A reviewer's decision.
 
-    `node_id` is the new node of the document, None when it stays; `chosen` are the passages that answer the question;
+    `node_id` is the new node of the document, None when it stays; of an answer, the audience of its question, None when
+    that stays. `chosen` are the passages that answer the question;
     `owner` is the owner id of the reviewer who chose them, and `own` tells that this reviewer caused the item.
     """
 
@@ -180,7 +182,7 @@ class Decision:
         """What the decision adds to the proposal of its item."""
         if not self.chosen:
             return {}
-        return {"chosen": list(self.chosen), "chosen_by": self.owner, "own": self.own}
+        return {"chosen": list(self.chosen), "chosen_by": self.owner, "own": self.own, "audience": self.node_id}
 
 
 def _proposal(classification: Classification) -> ProposalRow:

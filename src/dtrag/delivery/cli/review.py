@@ -117,7 +117,12 @@ def correct(
     item_id: ItemId,
     path: Annotated[
         str | None,
-        typer.Argument(metavar="[PATH]", help='Category of the document, such as "HR/Leave".', show_default=False),
+        typer.Argument(
+            metavar="[PATH]",
+            help='Category of the document, such as "HR/Leave". With --passage it publishes the question of the answer '
+            "to all who see this category and the passages.",
+            show_default=False,
+        ),
     ] = None,
     *,
     passage: Annotated[
@@ -133,8 +138,8 @@ def correct(
     as_json: Json = False,
 ) -> int:
     """Choose another category for a document, or the passages that answer the question of an answer."""
-    if (path is None) == (not passage):
-        raise typer.BadParameter("give either PATH, for a document, or --passage, for an answer")
+    if path is None and not passage:
+        raise typer.BadParameter("give PATH, for a document, or --passage, for an answer")
     keys, hashes = _with_hashes(passage or ())
     if hashes and len(hashes) < len(keys):
         raise typer.BadParameter("give the hash of every --passage or of none")

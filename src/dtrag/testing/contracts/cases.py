@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Scope
 from dtrag.core.cases.case import (
     Case,
     CaseChange,
@@ -44,9 +44,11 @@ def log(log_id: str, minutes: int = 0, **values: Any) -> CaseLog:
     return CaseLog(log_id=log_id, timestamp=NOON + minutes * MINUTE, query=values.pop("query", "a question"), **values)
 
 
-def decision(case_id: str, log_id: str, *, correct: bool) -> ReuseDecision:
+def decision(case_id: str, log_id: str, *, correct: bool, asked_in: frozenset[int] | None = None) -> ReuseDecision:
     """A decision of a replay."""
-    return ReuseDecision(case_id=case_id, log_id=log_id, kind="replay", correct=correct, at=NOON, asker=log_id)
+    return ReuseDecision(
+        case_id=case_id, log_id=log_id, kind="replay", correct=correct, at=NOON, asker=log_id, asked_in=asked_in
+    )
 
 
 def brute_force(cases: list[Case], query: CaseQuery) -> list[tuple[str, float]]:
@@ -54,6 +56,10 @@ def brute_force(cases: list[Case], query: CaseQuery) -> list[tuple[str, float]]:
     scored = [(each, case_similarity(query, each)) for each in cases if admits(query, each)]
     scored.sort(key=lambda pair: order(*pair))
     return [(each.case_id, score) for each, score in scored[: query.limit]]
+
+
+WIDER = ("asked in both", "asked in the whole tree")
+"""Cases of a visible category and document, with questions of a wider scope."""
 
 
 async def nearest(stores: Stores, query: CaseQuery, scope: Scope = EVERYTHING) -> list[tuple[str, float]]:
@@ -105,6 +111,7 @@ class CaseStoreContract:
             origin="answer",
             author="kim",
             as_of=date(2024, 3, 1),
+            asked_in=frozenset({7, 4}),
             upvotes=2,
             downvotes=1,
             vector=b"\0\0\x80?",
@@ -377,6 +384,10 @@ class CaseVoteContract:
         own = await stores.cases.log("unknown", "")
         assert own is not None
         assert own.case_ids == {"one"}
+        await stores.cases.add(case("two", asked_in=frozenset({5})))
+        await stores.cases.vote(vote("two", log_id="another"), EVERYTHING)
+        own = await stores.cases.log("another", "")
+        assert own is not None and own.asked_in == frozenset({5})  # it has the question of the case
 
     async def test_a_vote_on_an_unknown_case_is_none(self, stores: Stores) -> None:
         assert await stores.cases.vote(vote("one"), EVERYTHING) is None
@@ -409,6 +420,14 @@ class CaseLogContract:
         assert changed[1].answered_in is None  # a question of an editor
         assert await stores.cases.get("branch", EVERYTHING) == changed[1]
 
+    async def test_only_a_chosen_category_is_an_audience(self, stores: Stores) -> None:
+        await stores.cases.add(case("one", asked_in=None))
+        kept = await stores.cases.change("one", CaseChange(query="new", content="c", passages=()), NOON, EVERYTHING)
+        assert kept is not None and kept[1].asked_in is None
+        chosen = await stores.cases.change("one", CaseChange(category_path=("Handbook",)), NOON, EVERYTHING)
+        assert chosen is not None and chosen[1].asked_in == PUBLISHED
+        assert await stores.cases.get("one", EVERYTHING) == chosen[1]
+
     async def test_decisions_are_counted(self, stores: Stores) -> None:
         await stores.cases.add(case("one"))
         await stores.cases.add(case("two"))
@@ -427,7 +446,13 @@ class CaseLogContract:
         await stores.cases.add(case("three", node_id=node, passages=[chunk_id(KETTLE)]))
         await stores.cases.add(case("four", node_id=node, passages=[chunk_id(KETTLE), chunk_id(LEAVE)]))
         for name in ("three", "four"):
-            await stores.cases.add_decision(decision(name, "r", correct=True))
+            await stores.cases.add_decision(decision(name, "r", correct=True, asked_in=machines.nodes))
+            await stores.cases.add_decision(decision(name, "whole tree", correct=False))
+            await stores.cases.add_decision(
+                decision(
+                    name, "both", correct=False, asked_in=(machines.nodes or PUBLISHED) | (staff.nodes or PUBLISHED)
+                )
+            )
         assert await stores.cases.decisions(scope=machines) == DecisionCounts(1, 0)
         assert await stores.cases.decisions("three", machines) == DecisionCounts(1, 0)
         assert await stores.cases.decisions("three", staff) == DecisionCounts()
@@ -484,10 +509,17 @@ class CaseSightContract:
             case("foreign passage", node_id=inside, passages=[kettle, salary]),
             case("deleted passage", node_id=inside, passages=[chunk_id(document_id("test:deleted"))]),
             case("nowhere"),
+            case("asked in both", node_id=inside, passages=[kettle], asked_in=frozenset({inside, node})),
+            case("asked in the whole tree", node_id=inside, passages=[kettle], asked_in=None),
         ]
         for each in cases:
             await stores.cases.add(each)
-            await stores.cases.add_log(log(f"log of {each.case_id}", node_id=inside, shown_case_id=each.case_id))
+            asked = log(
+                f"log of {each.case_id}", node_id=inside, shown_case_id=each.case_id, asked_in=frozenset({inside})
+            )
+            await stores.cases.add_log(asked)
+        for number, wider in enumerate((None, frozenset({inside, node}))):
+            await stores.cases.add_log(log(f"wider {number}", node_id=inside, shown_case_id="seen", asked_in=wider))
         hidden = [each.case_id for each in cases[1:]]
         await self.check_reads(stores, machines, {"seen"})
         await self.check_reads(stores, NOTHING, set())
@@ -504,12 +536,16 @@ class CaseSightContract:
 
     async def check_reads(self, stores: Stores, scope: Scope, expected: set[str]) -> None:
         """All reads give the same cases."""
-        every = ["seen", "foreign", "foreign passage", "deleted passage", "nowhere"]
+        every = ["seen", "foreign", "foreign passage", "deleted passage", "nowhere", *WIDER]
         assert set(await stores.cases.of(every, scope)) == expected
         assert {each.case_id for each in await stores.cases.page(scope, 10)} == expected
         assert {key for key, _ in await nearest(stores, CaseQuery(text="days", limit=10), scope)} == expected
+        by_limit = await nearest(stores, CaseQuery(text="days", limit=1), scope)
+        assert len(by_limit) == min(1, len(expected))
         assert set(await stores.cases.votes(every, scope)) == expected
-        assert {each.shown_case_id for each in await stores.cases.logs(scope, 10)} == expected
+        logs = await stores.cases.logs(scope, 20)
+        assert {each.shown_case_id for each in logs} == expected
+        assert scope.nodes is None or not any(each.log_id.startswith("wider") for each in logs)
         assert (await stores.cases.statistics(scope)).total_cases == len(expected)
 
     async def test_a_document_that_moves_takes_its_cases_along(self, stores: Stores) -> None:

@@ -64,7 +64,11 @@ class MemoryCases:
         if scope.nodes is None:
             return list(cases)
         visible = await self._visible(frozenset(key for case in cases for key in case.document_ids), scope)
-        return [case for case in cases if case.node_id in scope.nodes and case.document_ids <= visible]
+        return [
+            case
+            for case in cases
+            if case.node_id in scope.nodes and scope.reads(case.asked_in) and case.document_ids <= visible
+        ]
 
     async def change(self, case_id: str, change: CaseChange, at: datetime, scope: Scope) -> tuple[Case, Case] | None:
         """See `CaseStore`."""
@@ -164,7 +168,10 @@ class MemoryCases:
         return [
             log
             for log in self._logs.values()
-            if log.node_id in scope.nodes and log.case_ids <= cases and cited[log.log_id] <= visible
+            if log.node_id in scope.nodes
+            and scope.reads(log.asked_in)
+            and log.case_ids <= cases
+            and cited[log.log_id] <= visible
         ]
 
     async def shown_since(self, since: datetime) -> dict[str, datetime]:
@@ -186,7 +193,9 @@ class MemoryCases:
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
         visible = await self.of(self._cases, scope)
-        decisions = [each for each in self._decisions.values() if each.case_id in visible]
+        decisions = [
+            each for each in self._decisions.values() if each.case_id in visible and scope.reads(each.asked_in)
+        ]
         correct = [each.correct for each in decisions if case_id in {None, each.case_id}]
         return DecisionCounts(sum(correct), len(correct) - sum(correct))
 

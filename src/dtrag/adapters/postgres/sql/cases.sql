@@ -25,11 +25,11 @@ with added as (
     insert into cbr_cases (
         case_id, query, query_hash, category_path, node_id, content, chunk_ids, content_hashes, document_ids,
         quality_score, usage_count, success_rate, upvotes, downvotes, origin, author, status, as_of, answered_in,
-        metadata, vector, created_at, updated_at
+        asked_in, metadata, vector, created_at, updated_at
     ) values (
         :case_id, :query, :query_hash, :category_path, :node_id, :content, :chunk_ids, :content_hashes, :document_ids,
         :quality_score, :usage_count, :success_rate, :upvotes, :downvotes, :origin, :author, :status, :as_of, :answered_in,
-        :metadata, :vector, :created_at, :updated_at
+        :asked_in, :metadata, :vector, :created_at, :updated_at
     )
     on conflict do nothing
     returning case_id
@@ -46,7 +46,7 @@ update cbr_cases set
     chunk_ids = :chunk_ids, content_hashes = :content_hashes, document_ids = :document_ids,
     quality_score = :quality_score, usage_count = :usage_count, success_rate = :success_rate, upvotes = :upvotes,
     downvotes = :downvotes, status = :status, metadata = :metadata, vector = :vector, updated_at = :updated_at, origin = :origin,
-    author = :author, answered_in = :answered_in
+    author = :author, answered_in = :answered_in, asked_in = :asked_in
 where case_id = :case_id
 
 -- The interactions that name only this case.
@@ -115,10 +115,11 @@ delete from cbr_votes where case_id = :case_id and feedback in ('thumbs_up', 'se
 delete from cbr_decisions where case_id = :case_id and correct
 
 -- name: put_decision
-insert into cbr_decisions (case_id, asker, log_id, kind, correct, decided_at)
-select case_id, :asker, :log_id, :kind, :correct, :decided_at from cbr_cases where case_id = :case_id
+insert into cbr_decisions (case_id, asker, log_id, kind, correct, decided_at, asked_in)
+select case_id, :asker, :log_id, :kind, :correct, :decided_at, :asked_in::int[] from cbr_cases where case_id = :case_id
 on conflict (case_id, asker) do update
-set log_id = excluded.log_id, kind = excluded.kind, correct = excluded.correct, decided_at = excluded.decided_at
+set log_id = excluded.log_id, kind = excluded.kind, correct = excluded.correct, decided_at = excluded.decided_at,
+    asked_in = excluded.asked_in
 where excluded.kind = 'vote' or cbr_decisions.kind = 'replay'
 
 -- name: decisions
@@ -131,7 +132,7 @@ from cbr_decisions where :case_id::text is null or case_id = :case_id
 -- name: decisions_by_case
 select case_id, count(*) filter (where correct) as correct, count(*) as total
 from cbr_decisions
-where :case_id::text is null or case_id = :case_id
+where (:case_id::text is null or case_id = :case_id) and asked_in <@ :nodes::int[]
 group by case_id
 
 -- As the reader.
@@ -142,10 +143,10 @@ select case_id from cbr_cases where case_id = any (:case_ids)
 -- name: open_log
 insert into cbr_logs (
     log_id, logged_at, kind, query, query_hash, category_path, node_id, suggested_case_ids, picked_case_ids, case_ids,
-    chunk_ids, content_hashes, document_ids, execution_time_ms, similarity_method, user_id, details
+    chunk_ids, content_hashes, document_ids, execution_time_ms, similarity_method, user_id, asked_in, details
 )
 select :log_id, :at, 'suggestion', query, query_hash, category_path, node_id, '{}', '{}', '{}', '{}', '{}', '{}', 0, '',
-       :voter, '{}'
+       :voter, asked_in, '{}'
 from cbr_cases where case_id = :case_id
 on conflict do nothing
 
@@ -157,11 +158,11 @@ select * from cbr_logs where log_id = :log_id for update
 insert into cbr_logs (
     log_id, logged_at, kind, query, query_hash, category_path, node_id, suggested_case_ids, picked_case_ids,
     shown_case_id, case_ids, chunk_ids, content_hashes, document_ids, success, feedback, execution_time_ms,
-    similarity_method, user_id, as_of, details
+    similarity_method, user_id, as_of, asked_in, details
 ) values (
     :log_id, :logged_at, :kind, :query, :query_hash, :category_path, :node_id, :suggested_case_ids, :picked_case_ids,
     :shown_case_id, :case_ids, :chunk_ids, :content_hashes, :document_ids, :success, :feedback, :execution_time_ms,
-    :similarity_method, :user_id, :as_of, :details
+    :similarity_method, :user_id, :as_of, :asked_in, :details
 )
 on conflict (log_id) do update
 set logged_at = excluded.logged_at, kind = excluded.kind, query = excluded.query, query_hash = excluded.query_hash,
@@ -171,7 +172,7 @@ set logged_at = excluded.logged_at, kind = excluded.kind, query = excluded.query
     content_hashes = excluded.content_hashes, document_ids = excluded.document_ids, success = excluded.success,
     feedback = excluded.feedback, execution_time_ms = excluded.execution_time_ms,
     similarity_method = excluded.similarity_method, user_id = excluded.user_id, as_of = excluded.as_of,
-    details = excluded.details
+    asked_in = excluded.asked_in, details = excluded.details
 where :voted or cbr_logs.feedback is null
 
 -- name: log

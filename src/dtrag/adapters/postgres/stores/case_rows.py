@@ -20,7 +20,8 @@ def case_values(case: Case) -> dict[str, object]:
         "category_path": list(case.category_path),
         **_passage_values(case.passages),
         "as_of": case.as_of,
-        "answered_in": None if case.answered_in is None else sorted(case.answered_in),
+        "answered_in": _listed(case.answered_in),
+        "asked_in": _listed(case.asked_in),
         "metadata": Jsonb(dict(case.metadata)),
         "created_at": case.created_at,
         "updated_at": case.updated_at,
@@ -29,9 +30,8 @@ def case_values(case: Case) -> dict[str, object]:
 
 def case_of(row: DictRow) -> Case:
     """The case of a row."""
-    nodes = row["answered_in"]
-    answered_in = None if nodes is None else frozenset(nodes)
-    return Case(**_plain(row) | {"category_path": tuple(row["category_path"]), "answered_in": answered_in})
+    values = {name: _nodes(row[name]) for name in ("answered_in", "asked_in")}
+    return Case(**_plain(row) | values | {"category_path": tuple(row["category_path"])})
 
 
 def _plain(row: DictRow) -> dict[str, Any]:
@@ -68,6 +68,7 @@ def log_values(log: CaseLog) -> dict[str, object]:
         **_passage_values(log.passages),
         "success": log.success,
         "as_of": log.as_of,
+        "asked_in": _listed(log.asked_in),
         "details": Jsonb(dict(log.details)),
     }
 
@@ -77,6 +78,7 @@ def log_of(row: DictRow) -> CaseLog:
     values = _plain(row)
     del values["case_ids"]
     values["timestamp"] = values.pop("logged_at")
+    values["asked_in"] = _nodes(row["asked_in"])
     values["feedback"] = FeedbackType(row["feedback"]) if row["feedback"] else None
     for name in ("category_path", "suggested_case_ids", "picked_case_ids"):
         values[name] = tuple(row[name])
@@ -95,12 +97,20 @@ def vote_of(row: DictRow) -> CountedVote:
 
 def decision_values(decision: ReuseDecision) -> dict[str, object]:
     """The parameters of `put_decision`."""
-    return columns.decision_values(decision, decision.at)
+    return columns.decision_values(decision, decision.at) | {"asked_in": _listed(decision.asked_in)}
 
 
 def decision_of(row: DictRow) -> ReuseDecision:
     """The decision of a row."""
-    return columns.decision_of(row, row["kind"], row["decided_at"])
+    return columns.decision_of(row, row["kind"], row["decided_at"], _nodes(row["asked_in"]))
+
+
+def _listed(nodes: frozenset[int] | None) -> list[int] | None:
+    return None if nodes is None else sorted(nodes)
+
+
+def _nodes(value: Sequence[int] | None) -> frozenset[int] | None:
+    return None if value is None else frozenset(value)
 
 
 def _passage_values(passages: Sequence[CitedPassage]) -> dict[str, object]:

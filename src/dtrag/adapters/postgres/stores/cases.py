@@ -265,7 +265,8 @@ class PostgresCases:
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
         if scope.nodes is not None:
-            counted = {row["case_id"]: row for row in await self._as_owner("decisions_by_case", case_id=case_id)}
+            values = {"case_id": case_id, "nodes": sorted(scope.nodes)}
+            counted = {row["case_id"]: row for row in await self._as_owner("decisions_by_case", **values)}
             visible = await self._read("ids_in_scope", scope, case_ids=list(counted))
             return decision_counts(counted[row["case_id"]] for row in visible)
         return decision_counts(await self._as_owner("decision_counts", case_id=case_id))

@@ -84,7 +84,12 @@ class CorrectBody(ReviewApproveBody):
     """A decision for a different category of a document, or for the passages that answer the question of an answer."""
 
     path: list[str] | None = Field(
-        None, min_length=1, max_length=8, description="The category of the document.", examples=[["HR", "Leave"]]
+        None,
+        min_length=1,
+        max_length=8,
+        description="The category of the document. Of an answer, with `passages`: publishes its question to all who "
+        "see this category and the passages.",
+        examples=[["HR", "Leave"]],
     )
     passages: list[ChunkId] | None = Field(
         None,
@@ -95,9 +100,9 @@ class CorrectBody(ReviewApproveBody):
     )
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Self:
-        if (self.path is None) == (self.passages is None):
-            raise ValueError("give either path, for a document, or passages, for an answer")
+    def _one_at_least(self) -> Self:
+        if self.path is None and self.passages is None:
+            raise ValueError("give path, for a document, or passages, for an answer")
         return self
 
 
