@@ -174,6 +174,7 @@ class App:
             self.analyzer,
             folders=stores.folders,
             classifier=self.classifier if classify_enabled(self.settings.classify) else None,
+            max_passages=self.settings.max_passages,
         )
         self._folders = FolderSync(
             stores.folders,

@@ -147,6 +147,10 @@ class Settings:
         120, "Longest time that the parser process may take without output for one file, in seconds."
     )
     max_file_mb: int = _setting(512, "Larger files are refused, in MiB.")
+    max_passages: int = _setting(
+        50_000,
+        "Documents of more passages are refused. A document is a file, a line of JSON lines, or 2,000 rows of CSV.",
+    )
     max_upload_mb: int = _setting(64, "Larger uploads over HTTP are refused, in MiB.")
     agent_tokens_per_day: int = _setting(
         2_000_000, "Tokens that the models of an agent may use per day (UTC), unless its manifest sets another limit."
@@ -478,7 +482,7 @@ _OF_THE_PROCESS = frozenset(
     "searches_waiting "
     "uploads_at_once uploads_waiting connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms "
     "pool_size index_cache_mb cache_size cache_seconds cbr_cache_ttl parse_memory_mb parse_seconds "
-    "max_file_mb embed_threads".split()
+    "max_file_mb max_passages embed_threads".split()
 )
 """Settings that affect how a process works, not the results of questions and searches."""
 

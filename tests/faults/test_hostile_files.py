@@ -18,10 +18,14 @@ import docx
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from dtrag.adapters.parsers.formats import OLE_MAGIC
+from dtrag.adapters.parsers.formats import OLE_MAGIC, format_of
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.core.documents import ParsedDocument
 from dtrag.errors import ParseFailed
+from dtrag.ingestion import chunking
+from dtrag.packs.regulation_ko import structure
+from tests.growth import grows_linearly
+from tests.hostile_files import GROWING
 
 REFUSED = re.compile(
     "it is|its |no text|unsafe archive|the (?:file|archive|PDF|XML)|something|line |it has|[0-9,]+ of "
@@ -302,3 +306,38 @@ async def test_hostile_text(name: str, data: bytes, expected: str, parser: Parse
     documents, reason = await outcome(parser, tmp_path, name, data)
     assert documents == []
     assert expected in reason
+
+
+# --- what costs much
+
+
+def cut(path: Path, name: str) -> tuple[int, int]:
+    """Passages of a file, and the characters that are stored with them. Read in this process."""
+    passages = stored = 0
+    try:
+        for document in format_of(name).load()(path, name):
+            for part in structure.split(document) or [chunking.split(document)]:
+                passages += len(part.chunks)
+                stored += sum(len(chunk.text) + sum(map(len, chunk.breadcrumb)) for chunk in part.chunks)
+    except ParseFailed as failed:
+        assert REFUSED.match(str(failed)), failed
+    return passages, stored
+
+
+@pytest.mark.parametrize("case", GROWING)
+def test_time_and_passages_grow_with_the_size(case: str, tmp_path: Path) -> None:
+    name, make = GROWING[case]
+    sizes = (1_000, 4_000)
+    for size in sizes:
+        (tmp_path / f"{size}").write_bytes(make(size))
+    small, large = (cut(tmp_path / f"{size}", name) for size in sizes)
+    assert large[0] <= 5 * small[0] + 20
+    assert large[1] <= 5 * small[1] + 20_000
+    assert grows_linearly(lambda size: cut(tmp_path / f"{size}", name), sizes[0])
+
+
+def test_headings_without_text_make_few_passages(tmp_path: Path) -> None:
+    for case in ("headings without text", "HTML headings", "Word headings", "HWPX headings"):
+        name, make = GROWING[case]
+        (tmp_path / "file").write_bytes(make(5_000))
+        assert cut(tmp_path / "file", name)[0] < 50, case

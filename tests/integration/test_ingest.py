@@ -7,6 +7,7 @@ import json
 import unicodedata
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -328,3 +329,20 @@ async def test_filters_narrow_each_mode(app: App, store: Store, folder: Path) ->
         for mode in ("lexical", "strict", "hybrid"):
             results, _ = await app.search("boiler", filters=filters, mode=mode)
             assert {result.title for result in results} == titles, (filters, mode)
+
+
+async def test_a_document_of_too_many_passages_is_refused(settings: Settings, tmp_path: Path) -> None:
+    sections = "".join(f"# Part {number}\n\nText.\n\n" for number in range(30))
+    (tmp_path / "many.md").write_text(sections)
+    (tmp_path / "few.md").write_text(sections[: len(sections) // 3])
+    rows = [{"text": "Short."}, {"text": "word " * 20_000}, {"text": "Also short."}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    async with open_app(replace(settings, max_passages=20)) as app:
+        report = await app.ingest(tmp_path)
+        reasons = {Path(path).name: reason for path, reason in report.failed}
+        assert reasons.keys() == {"many.md", "rows.jsonl"}
+        assert reasons["many.md"] == (
+            "its text makes more than 20 passages; split the file, or raise DTRAG_MAX_PASSAGES"
+        )
+        assert reasons["rows.jsonl"].startswith("1 of its documents: word word")
+        assert report.documents == 3, "few.md, and the other two lines"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument
 from dtrag.core.page_starts import page_metadata
@@ -22,46 +23,56 @@ _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*")
 _WORD_BREAK = re.compile(r"\s+")
 
 
-def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> ChunkedDocument:
-    """The document with its passages of at most about `max_tokens`, in reading order."""
-    chunks: list[Chunk] = []
+def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS, most: int | None = None) -> ChunkedDocument:
+    """The document with its passages of at most about `max_tokens`, in reading order; at most `most` of them."""
+    return ChunkedDocument(document, tuple(islice(_chunks(document, max_tokens), most)))
+
+
+def _chunks(document: ParsedDocument, max_tokens: int) -> Iterator[Chunk]:
+    ordinal = 0
     for section in _sections(document):
         for start, end in _pieces(document.text, section.blocks, max_tokens):
             metadata = page_metadata(document.page_starts, start, end)
-            chunks.append(Chunk(len(chunks), start, end, document.text[start:end], section.breadcrumb, metadata))
-    return ChunkedDocument(document, tuple(chunks))
+            yield Chunk(ordinal, start, end, document.text[start:end], section.breadcrumb, metadata)
+            ordinal += 1
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Section:
     breadcrumb: tuple[str, ...]
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Block]
 
 
 def _sections(document: ParsedDocument) -> Iterator[_Section]:
-    """Runs of blocks under the same headings. A heading with nothing below it is a passage of its own."""
-    headings: list[tuple[int, str]] = []
-    section = _Section(())
-    waiting: Block | None = None
+    """Runs of blocks under the same headings.
+
+    A run begins with the headings before it that have no text: a passage of such a heading alone answers nothing.
+    """
+    headings: list[Block] = []
+    textless: list[Block] = []
+    section: _Section | None = None
+
+    def breadcrumb() -> tuple[str, ...]:
+        return tuple(" ".join(document.text[heading.start : heading.end].split()) for heading in headings)
+
     for block in document.blocks or paragraphs(document.text):
         if block.kind != "heading":
+            if section is None:
+                section = _Section(breadcrumb(), [heading for heading in textless if heading not in headings])
+                textless = []
             section.blocks.append(block)
-            waiting = None
             continue
-        level = block.level or 1
-        if waiting is not None and level <= waiting.level:
-            section.blocks.append(waiting)
-        if section.blocks:
+        if section is not None:
             yield section
-        while headings and headings[-1][0] >= level:
+            section = None
+        while headings and (headings[-1].level or 1) >= (block.level or 1):
             headings.pop()
-        headings.append((level, " ".join(document.text[block.start : block.end].split())))
-        section = _Section(tuple(title for _, title in headings))
-        waiting = block
-    if waiting is not None:
-        section.blocks.append(waiting)
-    if section.blocks:
+        headings.append(block)
+        textless.append(block)
+    if section is not None:
         yield section
+    elif textless:
+        yield _Section(breadcrumb(), [heading for heading in textless[:-1] if heading not in headings] + textless[-1:])
 
 
 def paragraphs(text: str) -> list[Block]:

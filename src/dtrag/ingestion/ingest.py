@@ -47,6 +47,7 @@ class Ingestion:
         *,
         folders: FolderStore,
         classifier: Classifier | None = None,
+        max_passages: int,
     ):
         self._writer = writer
         self._parser = parser
@@ -55,6 +56,7 @@ class Ingestion:
         self._splitters = splitters
         self._folders = folders
         self._classifier = classifier
+        self._max_passages = max_passages
 
     async def run(
         self,
@@ -86,6 +88,7 @@ class Ingestion:
             guard=guard,
             editions=editions,
             report=report,
+            max_passages=self._max_passages,
         )
         await self._writer.recover()
         await _Run(self, reader, guard, report, on_progress).execute(sources)

@@ -60,8 +60,10 @@ class SourceReader:
         guard: WriteGuard,
         editions: Editions,
         report: IngestReport,
+        max_passages: int,
     ) -> None:
         self._writer = writer
+        self._max_passages = max_passages
         self._parser = parser
         self._splitters = splitters
         self._embedder = embedder
@@ -114,8 +116,15 @@ class SourceReader:
             self._report.failed.append((str(source.path), reason))
 
     async def _add(self, document: ParsedDocument, read: ReadSource, refusals: list[str]) -> None:
-        """Put a document into the batch; a pack may make several of it."""
-        for passages in await self._passages(document):
+        """Put a document into the batch; a pack may make several of it. Raises `InvalidInput` for a whole file."""
+        try:
+            parts = await self._passages(document)
+        except InvalidInput as error:
+            if not document.part:
+                raise
+            refusals.append(f"{document.title}: {error}")
+            return
+        for passages in parts:
             try:
                 draft = await self._draft(read.source, passages)
             except InvalidInput as error:
@@ -129,20 +138,33 @@ class SourceReader:
             self._batch_chunks += len(passages.chunks)
             self.chunks_read += len(passages.chunks)
 
-    async def _passages(self, document: ParsedDocument) -> Iterable[ChunkedDocument]:
-        """The document cut into passages; a long one in a thread, since seconds of work would hold up the service."""
+    async def _passages(self, document: ParsedDocument) -> list[ChunkedDocument]:
+        """The document cut into passages; a long one in a thread, since seconds of work would hold up the service.
+
+        Raises `InvalidInput` for too many of them.
+        """
         if len(document.text) < LONG_DOCUMENT:
             return self._split(document)
-        return await asyncio.to_thread(list, self._split(document))
+        return await asyncio.to_thread(self._split, document)
 
-    def _split(self, document: ParsedDocument) -> Iterator[ChunkedDocument]:
-        document = cleaned(document)
+    def _split(self, document: ParsedDocument) -> list[ChunkedDocument]:
+        parts: list[ChunkedDocument] = []
+        passages = 0
+        for part in self._cut(cleaned(document)):
+            parts.append(part)
+            passages += len(part.chunks)
+            if passages > self._max_passages:
+                text = "its text makes more than {limit} passages; split the file, or raise DTRAG_MAX_PASSAGES"
+                raise InvalidInput(stated("document_passages", text, limit=f"{self._max_passages:,}"))
+        return parts
+
+    def _cut(self, document: ParsedDocument) -> Iterator[ChunkedDocument]:
         for splitter in self._splitters:
             recognised = splitter(document)
             if recognised is not None:
                 yield from recognised
                 return
-        yield chunking.split(document)
+        yield chunking.split(document, most=self._max_passages + 1)
 
     async def _draft(self, source: Source, passages: ChunkedDocument) -> Draft:
         """The document with its id, address and category. Raises `InvalidInput` for an impossible category."""

@@ -92,12 +92,14 @@ def test_the_body_of_a_structured_document_is_covered_within_its_sections(
     _check(document, chunks, max(LIMIT, longest), body)
     headings = [block for block in document.blocks if block.kind == "heading"]
     for chunk in chunks:
-        for heading in headings:
-            whole = chunk.start <= heading.start < chunk.end
-            assert not whole or chunk.start == heading.start  # no passage reaches over the heading of another section
+        inside = [heading.start for heading in headings if chunk.start <= heading.start < chunk.end]
+        # No passage reaches from the text of one section over the heading of another.
+        assert not any(chunk.start <= start < heading for heading in inside for start, _ in body)
     for heading in headings:
         title = " ".join(document.text[heading.start : heading.end].split())
-        assert any(title in chunk.breadcrumb for chunk in chunks)  # nothing of a heading is lost
+        in_text = any(chunk.start <= heading.start and heading.end <= chunk.end for chunk in chunks)
+        if passage_tokens(title) <= LIMIT:  # a longer one is cut
+            assert in_text or any(title in chunk.breadcrumb for chunk in chunks)  # nothing of a heading is lost
 
 
 def test_headings_are_breadcrumbs_and_siblings_replace_each_other() -> None:
@@ -120,14 +122,13 @@ def test_headings_are_breadcrumbs_and_siblings_replace_each_other() -> None:
     ]
 
 
-def test_a_heading_with_nothing_below_is_a_passage_of_its_own() -> None:
+def test_a_heading_with_nothing_below_begins_the_next_passage() -> None:
     document = _built(
         ("heading", 1, "Annexes"), ("heading", 1, "Forms"), ("heading", 2, "Form A"), ("paragraph", 0, "Name:"),
         ("heading", 1, "Last"),
     )  # fmt: skip
     assert _shown(document) == [
-        (("Annexes",), "Annexes"),
-        (("Forms", "Form A"), "Name:"),
+        (("Forms", "Form A"), "Annexes\n\nForms\n\nForm A\n\nName:"),
         (("Last",), "Last"),
     ]
 
@@ -239,3 +240,21 @@ def test_one_long_line_is_cut_by_looking_at_each_part_of_it_a_few_times(
         assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(line.split())
         work.append(counted)
     assert work[1] < 15 * work[0]
+
+
+def test_headings_without_text_share_passages() -> None:
+    parts: list[tuple[BlockKind, int, str]] = [("heading", 1, "a")] * 6_000
+    chunks = split(_built(*parts)).chunks
+    assert len(chunks) < 40
+    assert "".join(chunk.text for chunk in chunks).count("a") == 6_000
+    # Below the headings of a chapter, those of its sections: only the last is above the text.
+    chapter: list[tuple[BlockKind, int, str]] = [("heading", 1, "A"), ("heading", 2, "B"), ("heading", 2, "C")]
+    nested = _built(*chapter, *chapter, ("paragraph", 0, "Text."))
+    assert _shown(nested) == [(("A", "C"), "A\n\nB\n\nC\n\nA\n\nB\n\nC\n\nText.")]
+
+
+def test_only_as_many_passages_as_requested_are_made() -> None:
+    section: list[tuple[BlockKind, int, str]] = [("heading", 1, "A"), ("paragraph", 0, "Text.")]
+    document = _built(*(section * 50))
+    assert len(split(document).chunks) == 50
+    assert split(document, most=7).chunks == split(document).chunks[:7]

@@ -15,6 +15,12 @@ SEPARATOR = "\n\n"
 LONGEST_REPEATED = 80
 """Characters of a cell that is repeated in the rows that it spans; below a longer one they have an empty cell."""
 MOST_SPANNED = 1_000
+MOST_REPEATED = 10
+"""Repeated cells of a table for each one that it has, beyond the first thousand; the others are left out."""
+LONGEST_HEADING = 200
+"""A heading with more characters is a paragraph: each passage below a heading repeats it."""
+DEEPEST_INDENT = 8
+"""Levels of a list that are indented; deeper ones are not indented further."""
 MAX_TITLE = 300
 """Longer titles are cut: a title is shown on one line and searched beside every chunk."""
 
@@ -38,12 +44,16 @@ class TextBuilder:
         page_starts: Sequence[PageStart] = (),
     ) -> None:
         """Append a piece; a blank one is passed over. White space around it is dropped, and a heading is one line.
+        A heading that is too long is a paragraph.
 
         `page_starts` are the pages that the piece is on: the first at offset 0 of `text`, the others after it.
         """
         cleaned = clean(text)
         self.tag_characters += cleaned.tag_characters
-        piece = " ".join(cleaned.text.split()) if kind == "heading" else cleaned.text.strip("\n").rstrip()
+        heading = " ".join(cleaned.text.split()) if kind == "heading" else ""
+        if len(heading) > LONGEST_HEADING:
+            kind, level = "paragraph", 0
+        piece = heading if kind == "heading" else cleaned.text.strip("\n").rstrip()
         if kind != "code":
             piece = piece.strip()
         if not piece:
@@ -103,6 +113,7 @@ class RowSpans:
 
     def __init__(self) -> None:
         self._open: dict[int, tuple[str, int, int]] = {}
+        self._repeatable = MOST_SPANNED
 
     def row(self, cells: Iterable[tuple[str, int, int]]) -> str:
         """`cell | cell` of the next row from texts, spanned columns and spanned rows; "" when all cells are empty."""
@@ -113,7 +124,8 @@ class RowSpans:
 
         def from_above() -> None:
             nonlocal column
-            while column in above:
+            while column in above and self._repeatable > 0:
+                self._repeatable -= 1
                 text, columns, rows = above[column]
                 texts.append(text)
                 if rows > 1:
@@ -122,6 +134,7 @@ class RowSpans:
 
         for text, columns, rows in cells:
             from_above()
+            self._repeatable += MOST_REPEATED
             filled = filled or bool(text)
             texts.append(text)
             width = min(max(1, columns), MOST_SPANNED)

@@ -23,6 +23,8 @@ MAX_COLUMNS = 2_000
 MAX_CELL = 1 << 20
 MAX_LINE = 32 << 20
 """Characters. A line holds at most 2,000 cells; a longer one is no table."""
+LONGEST_NAME = 200
+"""Characters of the name of a column, which each row repeats."""
 ROWS_PER_DOCUMENT = 2_000
 CHARACTERS_PER_DOCUMENT = 4_000_000
 
@@ -123,8 +125,9 @@ def _delimiter(sample: Iterable[str]) -> str:
 
 
 def _is_header(row: list[str]) -> bool:
-    """A first row names columns when its cells are all filled, all different and none is a number."""
-    return all(row) and len(set(row)) == len(row) and not any(_is_number(cell) for cell in row)
+    """A first row names columns when its cells are all filled, short, all different and none is a number."""
+    is_short = all(0 < len(cell) <= LONGEST_NAME for cell in row)
+    return is_short and len(set(row)) == len(row) and not any(_is_number(cell) for cell in row)
 
 
 def _is_number(cell: str) -> bool:

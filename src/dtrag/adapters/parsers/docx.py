@@ -15,7 +15,7 @@ from docx.opc.exceptions import PackageNotFoundError
 from lxml import etree
 
 from dtrag.adapters.parsers.archive import open_archive, refuse_doctype
-from dtrag.adapters.parsers.blocks import LONGEST_REPEATED, TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import DEEPEST_INDENT, LONGEST_REPEATED, TextBuilder, title_of
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
@@ -132,7 +132,8 @@ class _Body:
         numbering = properties.find(f"{WORD}numPr") if properties is not None else None
         if numbering is not None or self._styles.is_list(style_id):
             depth = _value(numbering, "ilvl")
-            self._items.append("  " * min(8, int(depth) if depth.isdecimal() else 0) + "- " + " ".join(text.split()))
+            indent = "  " * min(DEEPEST_INDENT, int(depth) if depth.isdecimal() else 0)
+            self._items.append(f"{indent}- {' '.join(text.split())}")
             return
         self._flush_list()
         self._builder.add(text, style=self._styles.name(style_id))

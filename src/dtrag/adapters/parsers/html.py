@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from dtrag.adapters.parsers.blocks import RowSpans, TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import DEEPEST_INDENT, RowSpans, TextBuilder, title_of
 from dtrag.adapters.parsers.decoding import decode
 from dtrag.core.documents import BlockKind, ParsedDocument
 from dtrag.core.statements import stated
@@ -29,11 +29,15 @@ BLOCKS = frozenset(
 )
 CELLS = ("td", "th")
 LISTS = ("ul", "ol")
+MAX_ATTRIBUTES = 2_000
+"""Of one element. libxml2 passes over all of them for each further one: 10,000 take .2 s, 40,000 take 12 s."""
 TOO_DEEP = stated("html_nesting", "its HTML is nested too deeply")
 
 _HIDING_STYLE = re.compile(r"(?:display:none|visibility:hidden|font-size:0(?:\.0+)?(?:[a-z%]*)(?:;|!|$))")
 _DECLARED = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
 _PROLOGUE_BYTES = 4_096
+_TAG = re.compile(r"<[A-Za-z]")
+_IN_TAG = re.compile(r"""(>)|[\s/]([^\s/>"'=])|"[^"]*"|'[^']*'""")
 _SPACE = re.compile(r"[^\S\n]*\n[^\S\n]*|[^\S\n]+")
 
 
@@ -53,6 +57,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
 
 def read_into(builder: TextBuilder, markup: str) -> tuple[str | None, int]:
     """Add the visible text of `markup`; returns the `<title>`, and how many hidden elements were dropped."""
+    _refuse_attributes(markup)
     data = markup.replace("\x00", "").encode("utf-8", "ignore")
     # `huge_tree` still limits the depth to 2,048; without it, text after the first 10 MB would be dropped silently.
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
@@ -70,6 +75,21 @@ def read_into(builder: TextBuilder, markup: str) -> tuple[str | None, int]:
     walk.over(root)
     title = root.find(".//head/title")
     return (title.text if title is not None else None), walk.hidden
+
+
+def _refuse_attributes(markup: str) -> None:
+    """Raises `ParseFailed` for an element with too many attributes. One pass over the text."""
+    position = 0
+    while tag := _TAG.search(markup, position):
+        position, count = len(markup), 0
+        for token in _IN_TAG.finditer(markup, tag.end()):
+            if token[1]:
+                position = token.end()
+                break
+            count += token[2] is not None
+            if count > MAX_ATTRIBUTES:
+                text = "it has an element with more than {limit} attributes"
+                raise ParseFailed(stated("html_attributes", text, limit=f"{MAX_ATTRIBUTES:,}"))
 
 
 def is_hidden(element: etree._Element) -> bool:
@@ -197,7 +217,7 @@ class _Walk:
         if not text.strip():
             return
         if self._lists and kind != "heading":
-            indent = "  " * (len(self._lists) - 1)
+            indent = "  " * min(len(self._lists) - 1, DEEPEST_INDENT)
             self._items.append(indent + (self._marker or "  ") + text.strip().replace("\n", f"\n{indent}  "))
             self._marker = ""
         else:

@@ -29,8 +29,6 @@ HEADER = "Contents/header.xml"
 MANIFEST = "META-INF/manifest.xml"
 SMALL_PART_BYTES = 64 << 20
 """Limit of a part that is read whole (the header of a 1,500-page book has 5.5 MB); sections are streamed."""
-LONGEST_HEADING = 200
-"""A paragraph with more characters is body text, whatever its outline level."""
 
 _SECTION = re.compile(r"^Contents/section(\d+)\.xml$", re.IGNORECASE)
 _NO_TITLE = re.compile(r"^(?:제목\s*없음|빈\s*문서.*|untitled.*|.*\.hwpx?)$", re.IGNORECASE)
@@ -55,9 +53,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
         builder = TextBuilder()
         for section in sections:
             for piece in _pieces(archive, section, styles):
-                heading = piece.kind == "heading" and len(piece.text) <= LONGEST_HEADING
-                kind = "paragraph" if piece.kind == "heading" and not heading else piece.kind
-                builder.add(piece.text, kind, piece.level if heading else 0, piece.style)
+                builder.add(piece.text, piece.kind, piece.level if piece.kind == "heading" else 0, piece.style)
     yield builder.document(title=title_of(_title(package), name), content_type=CONTENT_TYPE)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from dtrag.adapters.parsers.blocks import TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import DEEPEST_INDENT, TextBuilder, title_of
 from dtrag.adapters.parsers.decoding import clean, decode
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.statements import stated
@@ -137,7 +137,7 @@ class _Walk:
         self._marker = f"{number}{token.markup} "
 
     def _line(self, text: str) -> None:
-        indent = "  " * (len(self._lists) - 1)
+        indent = "  " * min(len(self._lists) - 1, DEEPEST_INDENT)
         first, *others = text.strip().split("\n")
         self._items.append(f"{indent}{self._marker or '  '}{first}")
         self._items.extend(f"{indent}  {line}" for line in others)

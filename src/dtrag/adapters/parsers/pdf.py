@@ -19,7 +19,7 @@ from pathlib import Path
 from pypdf import PageObject, PasswordType, PdfReader
 from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, PdfReadError
 
-from dtrag.adapters.parsers.blocks import TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import LONGEST_HEADING, TextBuilder, title_of
 from dtrag.adapters.parsers.page_margins import PageLine, without_margins
 from dtrag.adapters.parsers.pdf_tables import PageTable, tables_of
 from dtrag.core.documents import BlockKind, ParsedDocument
@@ -33,7 +33,6 @@ MAX_PAGES = 20_000
 NO_TEXT = stated("pdf_no_text", "no text in it; it may be scanned: run OCR (text recognition) on it first")
 ENCRYPTED = stated("file_encrypted", "it is encrypted; save it without a password")
 HEADING_SCALE = 1.15
-LONGEST_HEADING = 200
 FULL_LINE = 0.75
 """A line that ends a sentence and is shorter than this share of the page's longest lines ends a paragraph."""
 

@@ -148,7 +148,7 @@ def appendix_head(text: str) -> tuple[str, str] | None:
         return None
     label = match["inner"] or match["bare"]
     rest = without_marks(match["rest"]).strip(" *:")
-    if len(rest) > LONGEST_NAME or _SENTENCE.search(rest):
+    if max(len(label), len(rest)) > LONGEST_NAME or _SENTENCE.search(rest):
         return None
     return " ".join(re.sub(r"(별|서|양|붙)\s+(표|지|첨|식|임)", r"\1\2", label).split()), " ".join(rest.split())
 
