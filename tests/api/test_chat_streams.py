@@ -62,6 +62,16 @@ async def test_tokens_as_the_model_writes_them(built: House) -> None:
     assert done["metadata"]["degraded"] == []
 
 
+async def test_the_answer_has_neither_html_nor_pleasantries(built: House, model: ModelServer) -> None:
+    plain = (await built.clients["all"].post("/ask", json={"question": QUESTION})).json()
+    model.reply = f"Great question! <b>안녕하세요!</b> {REPLY}<script>alert(1)</script> I hope this helps!"
+    answer = (await built.clients["all"].post("/ask", json={"question": QUESTION})).json()
+    assert [answer[name] for name in ("text", "decision", "notes")] == [
+        plain[name] for name in ("text", "decision", "notes")
+    ]
+    assert "[?]" not in plain["text"]
+
+
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in HARMLESS])
 async def test_every_fault_of_the_model_ends_in_an_answer(built: House, model: ModelServer, fault: Fault) -> None:
     model.fault = fault

@@ -1,4 +1,7 @@
-"""Reads citation marks such as `[n]` in a language model's answer and removes them, with links and lists of sources."""
+"""Reads citation marks such as `[n]` in a language model's answer and removes them.
+
+With them it removes what a model adds to the words of its answer: links, HTML, lists of sources, pleasantries.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dtrag.core.text.analysis import normalise, sentences
+from dtrag.pipeline.answer.pleasantries import without_pleasantries
 
 UNSUPPORTED = "[?]"
 MOST_NUMBERS = 20
@@ -26,6 +30,23 @@ _IMAGE = re.compile(r"(?:(?<![ \t])[ \t]+)?!" + _LINK)
 _LINKED = re.compile(_LINK)
 _ADDRESS = re.compile(r"[^\w\s()]")
 """A character of every link target; `[별표 1](제3조)` has none and is prose."""
+_ELEMENT = (
+    r"(?:a|abbr|address|applet|area|article|aside|audio|b|base|bdi|bdo|big|blink|blockquote|body|br|button|canvas|caption|center"
+    r"|cite|code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|dir|div|dl|dt|em|embed|fieldset|figcaption|figure"
+    r"|font|footer|form|frame|frameset|h[1-6]|head|header|hgroup|hr|html|i|iframe|image|img|input|ins|kbd|keygen|label"
+    r"|legend|li|link|main|map|mark|marquee|math|menu|meta|meter|nav|noembed|noframes|noscript|object|ol|optgroup|option"
+    r"|output|p|param|picture|plaintext|pre|progress|q|rp|rt|ruby|s|samp|script|search|section|select|slot|small|source"
+    r"|span|strike|strong|style|sub|summary|sup|svg|table|tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track"
+    r"|tt|u|ul|var|video|wbr|xmp)(?![\w-])"
+)
+"""The elements of HTML. `<개정 2020>`, `<branch>` and `a < b` are prose."""
+_SCRIPT = re.compile(
+    r"<(?:script|style)\b[^<>]*>[^<]*(?:<(?!/?(?:script|style)\b)[^<]*)*</(?:script|style)\s*>|<!--[^<]*?-->", re.I
+)
+_TAG = re.compile(rf"</?{_ELEMENT}[^<>]*>|<[a-z][^<>=]*=[^<>]*>", re.I)
+_CODE = re.compile(r"(?:java|vb)script:\S+|data:\w+/\S+", re.I)
+# Where HTML would start a tag.
+_OPEN_TAG = re.compile(rf"<(?=/?{_ELEMENT}|!--|[a-z][^<>=]*=)", re.I)
 # Where Markdown would start or define a link.
 _OPEN = re.compile(r"(?<=[\]］】])(?=\()|^[ \t>*+\-\d.)]{0,20}\[[^\]\n]{1,200}\](?=:)", re.M)
 _URL = re.compile(r"(?:[a-z][a-z\d+.\-]{1,20}://|www\.)[^\s<>()\[\]{}\"'“”‘’|]+", re.I)
@@ -65,11 +86,11 @@ class MarkedAnswer:
 def read_marks(answer: str, passages: Sequence[str]) -> MarkedAnswer:
     """The answer without marks, and what they cite; a mark copied from a passage's own text cites nothing.
 
-    Numbers count from 1 to `len(passages)`; `[1][2]`, `[1, 2]`, `[1-3]` and wide forms are read. Links are replaced by
-    their text, and images are removed.
+    Numbers count from 1 to `len(passages)`; `[1][2]`, `[1, 2]`, `[1-3]` and wide forms are read. Links and HTML are
+    replaced by their text; images, scripts and pleasantries are removed.
     """
     body = without_sources(answer)
-    unlinked = _unlinked(body)
+    unlinked = without_pleasantries(_unlinked(body))
     folded = [normalise(text) for text in passages]
     pieces: list[str] = []
     marks: list[tuple[int, tuple[int, ...]]] = []
@@ -113,9 +134,10 @@ def rounded(text: str) -> str:
 
 
 def _unlinked(text: str) -> str:
-    """The text without Markdown links and images; what could still be read as one is broken by a space."""
+    """The text without Markdown links, images and HTML; what could still be read as one is broken by a space."""
     bare = _LINKED.sub(_link_text, _IMAGE.sub("", text))
-    return _OPEN.sub(lambda match: match.group() + " ", bare)
+    bare = _CODE.sub("", _TAG.sub("", _SCRIPT.sub("", bare)))
+    return _OPEN_TAG.sub("< ", _OPEN.sub(lambda match: match.group() + " ", bare))
 
 
 def _link_text(match: re.Match[str]) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dtrag import embedding_service
+from dtrag.core.answers.citation_labels import label
 from dtrag.core.answers.grounding import (
     STRONG,
     SUPPORTED,
@@ -27,7 +29,7 @@ from dtrag.core.answers.grounding import (
 )
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.statements import stated
-from dtrag.core.text.analysis import language
+from dtrag.core.text.analysis import language, normalise
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, MarkedSentence, read_marks, urls
 from dtrag.pipeline.answer.citations import citation_of, passages_of
@@ -51,6 +53,9 @@ MOST_EMBEDDED = 40
 LONGEST_HEADING = 4
 """Content words of a heading that is not checked as a sentence, if one passage has them all."""
 _HEADING = ("#", ":", "：")
+_LABEL = re.compile(r"제\s?\d+\s?[편장절관조항]|\b(?:article|section|chapter|part)\s\d|§", re.I)
+"""The number of a provision. Other headings may be an answer: a name, a place."""
+_WORD = re.compile(r"\w+")
 _LOG = logging.getLogger(__name__)
 
 _SEMANTIC_SHARE = 0.6
@@ -139,8 +144,10 @@ def check(
         for span in spans[:MOST_SENTENCES]
         for text in (marked.text[span.start : span.end],)
     ]
-    spans = [span for place, span in enumerate(spans) if place >= len(sentences) or not _is_heading(sentences[place])]
-    sentences = [sentence for sentence in sentences if not _is_heading(sentence)]
+    headings = [_words_of_headings(passage, content) for passage, content in zip(passages, contents, strict=True)]
+    claiming = [not _is_heading(sentence, headings) for sentence in sentences]
+    spans = [span for place, span in enumerate(spans) if place >= len(sentences) or claiming[place]]
+    sentences = [sentence for sentence, claims in zip(sentences, claiming, strict=True) if claims]
     verdicts = [sentence.verdict for sentence in sentences]
     if embedder is not None:
         verdicts = _by_meaning(sentences, passages, contents, embedder)
@@ -188,8 +195,18 @@ def _sentences_of(passage: SearchResult, preceding: Preceding | None) -> Sequenc
     return passage_sentences(passage.text, around, preceding, passage.start if preceding is not None else 0)
 
 
-def _is_heading(sentence: _AnswerSentence) -> bool:
-    """Whether it is a heading that claims nothing of its own."""
+def _words_of_headings(passage: SearchResult, content: Sequence[PassageSentence]) -> frozenset[str]:
+    """The words of a passage's label, of the headings above it, and of those in it."""
+    within = (passage.text[part.start : part.end] for part in content if not part.quotable)
+    return frozenset(_WORD.findall(normalise(" ".join((label(passage), *passage.breadcrumb, *within)))))
+
+
+def _is_heading(sentence: _AnswerSentence, headings: Sequence[frozenset[str]]) -> bool:
+    """Whether it is a heading that claims nothing of its own: short, or that of a provision."""
+    if _LABEL.search(sentence.text):
+        written = frozenset(_WORD.findall(normalise(sentence.text)))
+        if any(written <= words for words in headings):
+            return True
     bare = sentence.text.strip("*_ ")
     plain = not sentence.claim.numbers and not sentence.numbers and len(sentence.claim.words) <= LONGEST_HEADING
     supported = sentence.verdict.supported and sentence.verdict.score >= 1.0
@@ -361,7 +378,7 @@ async def verify(state: PipelineState, run: Run) -> PipelineState:
         checked = await _check_by_meaning(state, run) or checked
     supported = sum(sentence.supported for sentence in checked.sentences)
     run.recording.facts |= {"sentences": len(checked.sentences) + checked.dropped, "supported": supported}
-    if not supported and not tool_lines(state.tool_results):
+    if not supported and not (checked.text and tool_lines(state.tool_results)):
         state.notes.append(NO_SENTENCE_SUPPORTED)
         state.model = None
         state = await quote(state, run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -328,6 +329,120 @@ def test_no_link_is_left_whatever_a_model_writes(pieces: list[str]) -> None:
     assert "](" not in read_marks("".join(pieces), ["", ""]).text
 
 
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("The valve<script>alert('[1]')</script> closes at nine. [1]", "The valve closes at nine. [1]"),
+        ("The <b class=x>valve</b> closes at<br/> nine. [1]", "The valve closes at nine. [1]"),
+        ("The valve closes at nine.<img src=x onerror=alert(1)> [1]", "The valve closes at nine. [1]"),
+        ("The valve closes at nine<!-- to do -->. [1]", "The valve closes at nine. [1]"),
+        ("The valve closes at nine. [1]<thing onclick='alert(1)'>", "The valve closes at nine. [1]"),
+        ("The valve closes at nine javascript:alert(1). [1]", "The valve closes at nine [1]"),
+        ("The [valve](javascript:alert(1)) closes at nine. [1]", "The valve closes at nine. [1]"),
+        ("The <style>p {x: url(//e)}</style>valve closes at nine. [1]", "The valve closes at nine. [1]"),
+        (
+            "The valve closes at nine. [1]<[](http://e)script src=//e>",
+            "The valve closes at nine. [1]",
+        ),
+    ],
+)
+def test_scripts_are_removed_and_html_is_replaced_by_its_text(answer: str, text: str) -> None:
+    checked = check(answer, [SearchResult("a", "The valve closes at nine.")])
+    assert checked.text == text
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<", ">", "</", "script", "img", "x", " ", "=", "/", "<!--", "-->", "javascript:", "a", "\n", "[1]"]
+        ),
+        max_size=20,
+    )
+)
+def test_no_element_of_html_is_left_whatever_a_model_writes(pieces: list[str]) -> None:
+    text = read_marks("".join(pieces), [""]).text.lower()
+    assert not re.search(r"<(/?(script|img|a)(?![\w-])|!--|[a-z][^<>=]*=)", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<개정 2020. 3. 1.> 5 < 6이다.", "Run checkout <branch> when a < b > c.", "data: 5, javascript: a language"],
+)
+def test_prose_in_angle_brackets_is_not_html(text: str) -> None:
+    assert read_marks(text, []).text == text
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("Great question! {}", "The valve closes at nine. [1]"),
+        ("That's a very good question. Hello there! {}", "The valve closes at nine. [1]"),
+        ("Sure, here is the answer based on the passages:\n\n{}", "The valve closes at nine. [1]"),
+        ("Certainly — {} I hope this helps! 😊", "The valve closes at nine. [1]"),
+        ("{}\n\nIf you have any further questions, feel free to ask!", "The valve closes at nine. [1]"),
+        ("안녕하세요! 좋은 질문입니다. {}", "The valve closes at nine. [1]"),
+        ("질문해 주셔서 감사합니다.\n문의하신 밸브에 대해 안내해 드리겠습니다.\n{}", "The valve closes at nine. [1]"),
+        (
+            "{} 도움이 되었기를 바랍니다. 추가로 궁금한 점이 있으면 언제든지 물어보세요.",
+            "The valve closes at nine. [1]",
+        ),
+    ],
+)
+def test_pleasantries_are_dropped(said: str, text: str) -> None:
+    for drop in (False, True):
+        checked = check(
+            said.format("The valve closes at nine. [1]"), [SearchResult("a", "The valve closes at nine.")], drop=drop
+        )
+        assert (checked.text, checked.notes, checked.dropped) == (text, (), 0)
+        assert [sentence.supported for sentence in checked.sentences] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sure things close at nine.",
+        "Certainly not.",
+        "The director lets me know. Here are the opening hours: nine to five.",
+        "네, 휴학할 수 있습니다.",
+        "추가 문의는 학사팀으로 문의해 주시기 바랍니다.",
+        "합격자에게 개별적으로 안내해 드리겠습니다.",
+    ],
+)
+def test_what_only_resembles_a_pleasantry_is_kept(text: str) -> None:
+    assert read_marks(text, []).text == text
+
+
+@pytest.mark.parametrize(
+    ("heading", "passage"),
+    [
+        (
+            "제15조(근무시간)",
+            SearchResult("a", "제15조(근무시간) ① 근무시간은 9시부터 18시까지로 한다.", title="취업규칙"),
+        ),
+        (
+            "**취업규칙 제15조(근무시간)**",
+            SearchResult(
+                "a", "근무시간은 9시부터 18시까지로 한다.", title="취업규칙", breadcrumb=("제15조(근무시간)",)
+            ),
+        ),
+        ("Article 15 (Working hours)", SearchResult("a", "Nine to six.", breadcrumb=("Article 15 (Working hours)",))),
+    ],
+)
+def test_the_heading_of_a_provision_answers_nothing(heading: str, passage: SearchResult) -> None:
+    assert check(f"{heading} [1]", [passage]).sentences == ()
+    checked = check(f"{heading} [1]\n{passage.text[passage.text.find(')') + 1 :].strip()} [1]", [passage])
+    assert [sentence.supported for sentence in checked.sentences] == [True]
+    assert checked.text.startswith(heading + "\n")
+    answering = check("제15조에 따라 근무시간은 9시부터 18시까지이다 [1].", [passage])
+    assert len(answering.sentences) == 1
+
+
+def test_a_heading_that_names_the_answer_is_a_sentence() -> None:
+    passage = SearchResult("a", "Head of the boilers since 2019.", title="Staff", breadcrumb=("Kim Lee",))
+    assert [sentence.supported for sentence in check("Kim Lee [1].", [passage]).sentences] == [True]
+
+
 def test_an_article_in_brackets_is_not_a_link() -> None:
     assert read_marks("[별표 1](제3조)에 따른다.", []).text == "[별표 1] (제3조)에 따른다."
 
@@ -351,7 +466,21 @@ def test_addresses_end_before_punctuation() -> None:
 
 @pytest.mark.parametrize(
     ("before", "hostile", "after"),
-    [("", " ", "x"), ("", "\u3000", "["), ("", "![", ""), ("", "[[a]", ""), ("", "[a](", ""), ("[a](", " ", "x")],
+    [
+        ("", " ", "x"),
+        ("", "\u3000", "["),
+        ("", "![", ""),
+        ("", "[[a]", ""),
+        ("", "[a](", ""),
+        ("[a](", " ", "x"),
+        ("", "<script>", ""),
+        ("", "<a ", "="),
+        ("<a", "=", ""),
+        ("", "<!--", ""),
+        ("", "Hi! ", ""),
+        ("", "hi, ", ""),
+        ("", "질문", ""),
+    ],
 )
 def test_marks_and_links_are_read_in_linear_time(before: str, hostile: str, after: str) -> None:
     def work(characters: int) -> None:
