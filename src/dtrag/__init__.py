@@ -20,6 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dtrag.core.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from dtrag import embedding_service, llm_service
     from dtrag.app import App
@@ -88,8 +90,6 @@ if TYPE_CHECKING:
     from dtrag.tools.registry import Tool, ToolRegistry
     from dtrag.tools.result import ToolExecutionResult
     from dtrag.tools.schema import tool
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "App": "dtrag.app",

@@ -208,6 +208,14 @@ class DatabaseStartFailed(DatabaseUnavailable):
     """The embedded database in {data_dir} did not start: {reason}"""
 
 
+class SchemaTooNew(DtragError):
+    """{place} has changes that this dtrag ({current}) does not know: {change}, made by {maker}. Nothing was read or
+    changed. Update dtrag, or choose another place for its data with {setting}."""
+
+    exit_code = 4
+    http_status = 503
+
+
 class NoActiveApp(DtragError):
     """There is {number} open app, so that the index is not known.
     Open one with `async with dtrag.open()`, or pass embedding_service and db_manager to the engine."""

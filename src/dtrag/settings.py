@@ -333,6 +333,12 @@ class Settings:
         return rows
 
 
+def unknown_variables() -> list[str]:
+    """Variables of the environment that are named as settings and are none: misspelt, or of another version."""
+    known = {PREFIX + declared.name.upper() for declared in fields(Settings)} | {name for name, _ in LIVE}
+    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+
+
 _USUAL_KEYS = {
     "openai": ("OPENAI_API_KEY",),
     "google_genai": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),

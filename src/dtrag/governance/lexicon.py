@@ -24,6 +24,7 @@ from dtrag.packs.regulation_ko.own_entries import (
     from_toml,
     next_number,
     to_toml,
+    unread,
 )
 from dtrag.ports import Index, IndexSettings, Recorder, unrecorded
 
@@ -119,6 +120,11 @@ class OwnLexicon:
         """Store the entries that `change` returns for the present entries and the next number; returns its result."""
         for _ in range(ATTEMPTS):
             stored = await self._stored()
+            if unread(stored):
+                raise Conflict(
+                    "A later version of dtrag changed the lexicon, and a change by this one would lose parts of it. "
+                    "Nothing was changed; use the later version."
+                )
             present = from_stored(stored)
             entries, result, number = change(present, next_number(stored, present))
             if entries == present:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import resources
@@ -25,7 +25,8 @@ from dtrag.adapters.postgres.pool import Pool
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import register_types
 from dtrag.core.access.scope import Scope
-from dtrag.errors import DatabaseUnavailable, InvalidInput, StorageFull
+from dtrag.core.version import __version__
+from dtrag.errors import DatabaseUnavailable, InvalidInput, SchemaTooNew, StorageFull
 
 Role = Literal["owner", "search", "reader"]
 ROLES: tuple[Role, ...] = ("owner", "search", "reader")
@@ -160,29 +161,42 @@ def scope_statement(scope: Scope) -> sql.Composed:
 
 
 async def migrate(connection: AsyncConnection[Any]) -> int:
-    """Apply the migrations that are missing, one at a time under a lock; returns how many. As `dtrag_owner`."""
+    """Apply the migrations that are missing, one at a time under a lock; returns how many. As `dtrag_owner`.
+
+    Raises `SchemaTooNew` when there are others.
+    """
     known, statements = migration_texts(), queries("schema")
-    if await _applied(connection) >= set(known):
+    if await _applied(connection, known) >= set(known):
         return 0
     await connection.execute(queries("locks")["session"], {"lock": Lock.MIGRATIONS})
     try:
-        missing = sorted(set(known) - await _applied(connection))
+        missing = sorted(set(known) - await _applied(connection, known))
         for name in missing:
             async with connection.transaction():
                 await connection.execute(statements["create_migrations"])
                 await connection.execute(known[name].encode())
-                await connection.execute(statements["add_migration"], {"name": name})
+                await connection.execute(statements["add_migration"], {"name": name, "version": __version__})
         return len(missing)
     finally:
         await connection.execute(queries("locks")["release"], {"lock": Lock.MIGRATIONS})
 
 
-async def _applied(connection: AsyncConnection[Any]) -> set[str]:
-    cursor = await connection.execute(queries("schema")["migrations_table"])
+async def _applied(connection: AsyncConnection[Any], known: Collection[str]) -> set[str]:
+    statements = queries("schema")
+    cursor = await connection.execute(statements["migrations_table"])
     row = await cursor.fetchone()
     if row is None or row[0] is None:
         return set()
-    return {row[0] for row in await (await connection.execute(queries("schema")["migrations"])).fetchall()}
+    cursor = await connection.execute(statements["newest_unknown_migration"], {"known": list(known)})
+    if unknown := await cursor.fetchone():
+        raise SchemaTooNew(
+            place="The database",
+            current=__version__,
+            change=unknown[0].removesuffix(".sql"),
+            maker=f"dtrag {unknown[1]}" if unknown[1] else "a later version",
+            setting="DTRAG_DATA_DIR or DTRAG_DATABASE_URL",
+        )
+    return {row[0] for row in await (await connection.execute(statements["migrations"])).fetchall()}
 
 
 def migration_texts() -> dict[str, str]:

@@ -10,11 +10,10 @@ from dtrag.adapters.postgres.queries import queries
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """`unknown`: migrations of a later version of dtrag, by name."""
+    """Numbers of migrations."""
 
     applied: int
     known: int
-    unknown: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +26,10 @@ class RoleRights:
 
 async def schema_state(database: Database) -> SchemaState:
     """Which migrations are applied."""
-    known = migration_texts().keys()
+    known = migration_texts()
     async with database.connection("owner") as connection:
         rows = await (await connection.execute(queries("schema")["migrations"])).fetchall()
-    names = {row["name"] for row in rows}
-    return SchemaState(len(names), len(known), tuple(sorted(names - known)))
+    return SchemaState(len(rows), len(known))
 
 
 async def role_rights(database: Database) -> list[RoleRights]:

@@ -6,6 +6,9 @@ pragma journal_mode = wal
 -- name: on_disk
 pragma synchronous = full
 
+-- name: format
+pragma user_version
+
 -- name: begin
 begin immediate
 

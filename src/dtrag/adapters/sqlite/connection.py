@@ -11,10 +11,13 @@ from typing import Any, TypeVar
 
 from dtrag.adapters.sql_files import statements
 from dtrag.concurrency import DaemonThreads
-from dtrag.errors import DatabaseUnavailable, StorageFull
+from dtrag.core.version import __version__
+from dtrag.errors import DatabaseUnavailable, SchemaTooNew, StorageFull
 
 T = TypeVar("T")
 FILE = "cbr_system.db"
+FORMAT = 1
+"""Number of the schema, which the file records. Raise it with a change that earlier versions cannot use."""
 BUSY_S = 10.0
 """Longest wait for another process that writes."""
 SQL = statements("dtrag.adapters.sqlite", "cases.sql")
@@ -23,7 +26,8 @@ SQL = statements("dtrag.adapters.sqlite", "cases.sql")
 def connect(folder: Path) -> sqlite3.Connection:
     """A connection to the file in the folder, which is created if it is missing, with the whole schema.
 
-    Outside of an explicit transaction every statement is one of its own. Raises `DatabaseUnavailable`.
+    Outside of an explicit transaction every statement is one of its own. Raises `DatabaseUnavailable`, and
+    `SchemaTooNew` for a file of a later version.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -34,6 +38,7 @@ def connect(folder: Path) -> sqlite3.Connection:
         ) from error
     try:
         connection.row_factory = sqlite3.Row
+        _refuse_later(connection, folder)
         connection.execute(SQL["write_ahead"])
         connection.execute(SQL["on_disk"])
         with transaction(connection):
@@ -58,6 +63,19 @@ def _create(connection: sqlite3.Connection) -> None:
     for statement in _each(SQL["create_rest"]):
         connection.execute(statement)
     connection.execute(SQL["number_unnumbered"])
+    connection.execute(f"pragma user_version = {FORMAT}")
+
+
+def _refuse_later(connection: sqlite3.Connection, folder: Path) -> None:
+    number = connection.execute(SQL["format"]).fetchone()[0]
+    if number > FORMAT:
+        raise SchemaTooNew(
+            place=f"The case memory in {folder}",
+            current=__version__,
+            change=f"format {number} (known: {FORMAT})",
+            maker="a later version",
+            setting="CBR_DATA_DIR",
+        )
 
 
 def _each(script: str) -> Iterator[str]:

@@ -132,13 +132,24 @@ def _calibrated(written: str) -> ConfidenceWeights:
 def weights_for(stored: Mapping[str, Any] | None) -> ConfidenceWeights:
     """The shipped models and thresholds, replaced where `stored` (the value of `SETTING`) has fitted ones.
 
-    A fit on another version of the signals is ignored, and so is one without thresholds: it was stored before
-    calibrations were checked against the shipped one.
+    A fit on another version of the signals is ignored, and so is one without thresholds (it was stored before
+    calibrations were checked against the shipped one) or of another form, by another version of dtrag.
     """
-    ours = shipped()
-    if not stored or stored.get("signals") != ours.signals or "thresholds" not in stored:
-        return ours
-    return _calibrated(json.dumps({key: stored[key] for key in ("models", "thresholds")}, sort_keys=True))
+    return (_fitted(stored) if stored else None) or shipped()
+
+
+def is_used(stored: Mapping[str, Any]) -> bool:
+    """Whether `weights_for` uses a stored calibration."""
+    return _fitted(stored) is not None
+
+
+def _fitted(stored: Mapping[str, Any]) -> ConfidenceWeights | None:
+    if not isinstance(stored, Mapping) or stored.get("signals") != shipped().signals:
+        return None
+    try:
+        return _calibrated(json.dumps({key: stored[key] for key in ("models", "thresholds")}, sort_keys=True))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def policy_of(setting: str) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -13,7 +14,7 @@ from starlette.types import Scope
 
 from dtrag import __version__
 from dtrag.adapters.error_reports import error_reports
-from dtrag.app import open_app
+from dtrag.app import App, open_app
 from dtrag.delivery.api import errors
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.middleware.audit import Audited
@@ -55,8 +56,10 @@ from dtrag.delivery.api.routes import settings as settings_routes
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.upload_folder import UploadFolder
 from dtrag.governance.api_keys import Keys
-from dtrag.settings import Settings
+from dtrag.governance.stored_settings import unused_settings
+from dtrag.settings import Settings, unknown_variables
 
+_LOG = logging.getLogger(__name__)
 JSON_LIMIT = 1 << 20
 """Maximum bytes of a JSON body; the longest question (10,000 characters) needs at most 60,000."""
 
@@ -159,6 +162,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.cases.on_suggestion = service.telemetry.cases.suggested
         service.opened.cases.on_feedback = service.telemetry.cases.voted
         service.telemetry.admission.loads = service.opened.run.admission.loads
+        await _warn_of_settings(service.opened)
         uploads = await asyncio.to_thread(UploadFolder.open, service.settings.data_dir)
         service.uploads = uploads.path
         try:
@@ -168,6 +172,14 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
             await service.isolation.close()
             await asyncio.to_thread(uploads.close)
     service.opened = None
+
+
+async def _warn_of_settings(app: App) -> None:
+    """Log what other versions of dtrag set and this one ignores."""
+    if names := unknown_variables():
+        _LOG.warning("this version of dtrag has no setting %s: ignored", ", ".join(names))
+    for note in unused_settings((await app.index.snapshot()).settings):
+        _LOG.warning(note)
 
 
 def _limits(settings: Settings) -> Callable[[Scope], int]:

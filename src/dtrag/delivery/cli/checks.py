@@ -26,7 +26,8 @@ from dtrag.app import App, open_app
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.chat import Message
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, InvalidInput, LanguageModelFailed
-from dtrag.settings import Settings
+from dtrag.governance.stored_settings import unused_settings
+from dtrag.settings import Settings, unknown_variables
 
 State = Literal["ok", "warn", "fail"]
 LLM_SECONDS, LLM_TOKENS = 3.0, 16
@@ -61,7 +62,15 @@ class Report:
 
 async def examine(settings: Settings) -> Report:
     """Run all checks. A database that does not exist yet is not created."""
-    report = Report([_python(), *_optional_parts(settings), *_models(settings), *await _language_models(settings)])
+    report = Report(
+        [
+            _python(),
+            *_variables(),
+            *_optional_parts(settings),
+            *_models(settings),
+            *await _language_models(settings),
+        ]
+    )
     if settings.database_url:
         exists = True
     else:
@@ -97,6 +106,12 @@ def _python() -> CheckResult:
     supported = sys.version_info >= (3, 11)
     advice = "" if supported else "dtrag needs Python 3.11 or later."
     return CheckResult("python", "ok" if supported else "fail", version, advice)
+
+
+def _variables() -> Iterator[CheckResult]:
+    if names := unknown_variables():
+        detail = f"this version has no {', '.join(names)}: ignored."
+        yield CheckResult("environment", "warn", detail, "dtrag settings shows all variables; correct or unset them")
 
 
 def _optional_parts(settings: Settings) -> Iterator[CheckResult]:
@@ -231,6 +246,8 @@ async def _database(settings: Settings, report: Report, *, compare_analyzer: boo
             if compare_analyzer:
                 report.checks.append(await _identity(app))
             report.checks.extend(await _contents(app))
+            notes = unused_settings((await app.index.snapshot()).settings)
+            report.checks.extend(CheckResult("stored settings", "warn", note) for note in notes)
     except DatabaseUnavailable as error:
         report.reachable = False
         report.checks.append(CheckResult("database", "fail", str(error)))
@@ -241,11 +258,8 @@ async def _database(settings: Settings, report: Report, *, compare_analyzer: boo
 
 
 async def _schema(app: App) -> CheckResult:
-    """Opening applies missing migrations; a database of a later version has unknown ones."""
+    """Opening applies missing migrations, and refuses a database that has others."""
     schema = await schema_state(app.database)
-    if schema.unknown:
-        detail = f"created by a later version of dtrag ({schema.unknown[-1]})."
-        return CheckResult("schema", "fail", detail, "update dtrag")
     return CheckResult("schema", "ok", f"current, {schema.applied} of {schema.known} migrations")
 
 

@@ -97,6 +97,17 @@ def from_stored(value: object) -> list[LexiconEntry]:
     return entries
 
 
+def unread(value: object) -> int:
+    """How many parts of a stored value `from_stored` leaves out, which a change would lose."""
+    if value is None:
+        return 0
+    if not isinstance(value, Mapping) or not isinstance(value.get("entries"), list):
+        return 1
+    rows = value["entries"]
+    complete = sum(isinstance(row, Mapping) and row.keys() <= {"number", "spoken", "official"} for row in rows)
+    return len(rows) - min(complete, len(from_stored(value))) + len(value.keys() - {"next", "entries"})
+
+
 def next_number(value: object, entries: Iterable[LexiconEntry]) -> int:
     """The number of the next new entry: numbers of removed entries are not used again."""
     stored = value.get("next") if isinstance(value, Mapping) else None

@@ -34,13 +34,20 @@ grant {role} to current_user
 select to_regclass('dtrag.migrations')
 
 -- name: create_migrations
-create table if not exists migrations (name text primary key, applied_at timestamptz not null)
+-- Tables of earlier versions have no version.
+create table if not exists migrations (name text primary key, applied_at timestamptz not null);
+alter table migrations add column if not exists version text not null default '';
 
 -- name: migrations
 select name from migrations
 
 -- name: add_migration
-insert into migrations values (:name, now())
+insert into migrations (name, applied_at, version) values (:name, now(), :version)
+
+-- name: newest_unknown_migration
+-- The version of dtrag that applied it; null where none was recorded.
+select name, to_jsonb(migrations) ->> 'version' from migrations
+where name <> all (:known::text[]) order by name desc limit 1
 
 -- name: role_rights
 select rolname as role, rolsuper or rolbypassrls as unrestricted from pg_roles where rolname = current_user

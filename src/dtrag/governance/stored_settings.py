@@ -1,0 +1,31 @@
+"""What another version of dtrag stored in the settings of an index and this version does not use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dtrag.core import lexicon_entry
+from dtrag.core.answers import confidence
+from dtrag.packs.regulation_ko.own_entries import unread
+
+KNOWN = frozenset({"generation", "analyzer", "embedder", "rebuilding", confidence.SETTING, lexicon_entry.SETTING})
+
+
+def unused_settings(stored: Mapping[str, Any]) -> list[str]:
+    """A sentence for each setting that has no effect here, and what to do."""
+    notes = []
+    if others := sorted(stored.keys() - KNOWN):
+        names = ", ".join(others)
+        notes.append(f"A later version of dtrag stored {names} in the index; ignored here. Update dtrag.")
+    if (calibration := stored.get(confidence.SETTING)) and not confidence.is_used(calibration):
+        notes.append(
+            "Another version of dtrag made the calibration; ignored here, confidence is as shipped. Repeat it with: "
+            "dtrag calibrate QUESTIONS"
+        )
+    if parts := unread(stored.get(lexicon_entry.SETTING)):
+        notes.append(
+            f"A later version of dtrag stored {parts:,} entries of the lexicon that this one cannot read; ignored "
+            "here. Update dtrag."
+        )
+    return notes
