@@ -20,6 +20,7 @@ from dtrag.core.access.confinement import OWNER
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.documents import SearchResult
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
+from dtrag.delivery.cli.demo import SAMPLES
 from dtrag.delivery.cli.eval_outputs import run_of
 from dtrag.evaluation.answers import evaluate_answers, read_answer_set
 from dtrag.evaluation.gate import merged, regressions
@@ -30,8 +31,7 @@ from dtrag.settings import Settings
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 BASELINE = EXAMPLES / "baseline.json"
-DOCUMENTS = [EXAMPLES / "hanbit-university" / "regulations.hwpx", EXAMPLES / "tarrowby-handbook"]
-"""The book is there as Markdown, too, and would be found twice."""
+DOCUMENTS = [EXAMPLES / file for files in SAMPLES.values() for file in files]
 
 
 async def measured() -> EvaluationRun:

@@ -84,6 +84,15 @@ async def test_after_the_first_key_every_caller_needs_one(api: FastAPI, keys: Ke
         assert_failure(await local.get("/documents"), 401)  # it does not open when the last key goes
 
 
+async def test_the_first_key_counts_at_once_for_the_caller_who_sends_it(api: FastAPI, app: App) -> None:
+    """Also in a service that has just seen that there is none: the command line creates it in another process."""
+    async with client_of(api) as local:
+        assert (await local.get("/session")).json()["name"] == "local"
+        made = await app.keys.create("first", scope=["Library"])  # by another process
+        session = (await local.get("/session", headers={"x-api-key": made.secret})).json()
+        assert (session["name"], session["role"]) == ("first", "reader")
+
+
 async def test_a_body_is_not_read_before_the_key_is_recognised(api: FastAPI, keys: Keys) -> None:
     await keys.create("first")
     async with client_of(api) as local:

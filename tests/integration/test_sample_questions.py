@@ -138,8 +138,8 @@ def test_the_readme_shows_the_actual_answer(samples: SyncApp, name: str) -> None
 @pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
 def test_first_questions_are_samples(name: str) -> None:
     readme = (ROOT / name).read_text("utf-8")
-    section = re.split(r"^## ", readme, flags=re.M)[3]
-    asked = set(re.findall(r'dtrag ask "(.+?)"', section))
+    first_block = next(block for block in re.findall(r"^```sh\n(.*?)^```", readme, re.M | re.S) if "dtrag ask" in block)
+    asked = set(re.findall(r'dtrag ask "(.+?)"', first_block))
     assert len(asked) == 3
     assert asked <= {sample["question"] for sample in SAMPLES} | set(NO_ANSWER.values())
 

@@ -44,11 +44,13 @@ def sections(text: str) -> Sections:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def regulations() -> dict[str, Sections]:
+def regulations(file: str = "regulations.md") -> dict[str, Sections]:
     """Name of a regulation to its articles ("제12조의2" to text), read from the Markdown without the product's code."""
     book: dict[str, Sections] = {}
-    for part in re.split(r"^# ", (BOOK / "regulations.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[2:]:
+    for part in re.split(r"^# ", (BOOK / file).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         name, body = part.split("\n", 1)
+        if name == "한빛대학교 규정집":
+            continue
         articles = {}
         for heading, text in sections(body).items():
             if number := re.match(CITED, heading):
@@ -102,6 +104,15 @@ def test_the_book_is_a_book() -> None:
     assert all(len(articles) >= 9 for articles in alive.values())
     assert book["학칙"]["제8조"] == "삭제 <2022. 9. 1.>"
     assert all(text for articles in book.values() for text in articles.values())
+
+
+def test_the_earlier_edition_differs_where_the_present_one_says_that_it_was_amended() -> None:
+    present, earlier = regulations()["학칙"], regulations("regulations-2023.md")["학칙(1-1-1)"]
+    assert present.keys() == earlier.keys()
+    amended = {number for number, text in present.items() if "2024. 3. 1." in text}
+    assert {number for number, text in present.items() if text != earlier[number]} == amended == {"제11조", "제12조"}
+    assert "통산 4학기를 넘을 수 없다" in earlier["제12조"]
+    assert "2024" not in (BOOK / "regulations-2023.md").read_text("utf-8")
 
 
 def test_every_citation_in_the_book_leads_to_an_article_in_force() -> None:

@@ -131,9 +131,15 @@ class Keys:
         await self._changed(by, "keys.revoke", key)
         return key
 
-    async def needed(self) -> bool:
-        """Whether callers need a key: once a key has been created, even if all are revoked."""
+    async def needed(self, sent: str | None = None) -> bool:
+        """Whether callers need a key: once a key has been created, even if all are revoked.
+
+        A key that another process has created is noticed within `KNOWN_S`, and at once by a request that sends it: the
+        caller of a key must not have the access of a service without keys.
+        """
         now = self._monotonic()
+        if sent is not None and (prefix := prefix_of(sent)) is not None and await self._look_up(prefix) is not None:
+            return True
         if self._needed is None or (not self._needed[0] and now - self._needed[1] >= KNOWN_S):
             self._needed = (await self._store.any(), now)
         return self._needed[0]

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from dtrag.settings import Settings
 
 CATEGORY = "Samples"
-# The regulation book lies beside its Markdown twin, which says the same: with both, every article would be found twice.
+# The regulation book, and an earlier edition of its first regulation. The Markdown beside it has the same text.
 SAMPLES = {
-    "Samples/University": Path("hanbit-university/regulations.hwpx"),
-    "Samples/Handbook": Path("tarrowby-handbook"),
+    "Samples/University": ("hanbit-university/regulations.hwpx", "hanbit-university/regulations-2023.md"),
+    "Samples/Handbook": ("tarrowby-handbook",),
 }
 QUESTIONS = (
     "휴학은 최대 몇 학기까지 할 수 있나요?",
@@ -77,7 +77,7 @@ def samples() -> Path:
     package = Path(__file__).resolve().parents[2]
     folders = [package / "samples", package.parents[1] / "examples", Path.cwd() / "examples"]
     for folder in folders:
-        if all((folder / sample).exists() for sample in SAMPLES.values()):
+        if all((folder / sample).exists() for files in SAMPLES.values() for sample in files):
             return folder
     raise SamplesMissing(folders=", ".join(map(str, folders)))
 
@@ -89,9 +89,9 @@ async def _demo(settings: Settings, folder: Path) -> DemoResult:
 
     async with open_app(settings) as app:
         reports = []
-        for category, sample in SAMPLES.items():
+        for category, files in SAMPLES.items():
             with ingest_progress() as update:
-                reports.append(await app.ingest([folder / sample], category, update))
+                reports.append(await app.ingest([folder / file for file in files], category, update))
         answers = [await app.ask(question, {"taxonomy_paths": [CATEGORY]}, scope=OWNER) for question in QUESTIONS]
     return DemoResult(tuple(reports), tuple(answers))
 

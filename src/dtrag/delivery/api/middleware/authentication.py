@@ -119,7 +119,7 @@ class Authentication:
         """The key of the request; None for clients on this machine while no key exists. Raises `DtragError`."""
         keys, headers = self._keys(), Headers(scope=scope)
         sent, token = secret_of(headers), token_of(headers)
-        if not await keys.needed():
+        if not await keys.needed(sent):
             if not is_local(scope):
                 raise Unauthorized(NOT_LOCAL)
             if not self._origins.may_act_locally(scope):
