@@ -325,10 +325,16 @@ class App:
 
         Load errors are raised by the first use instead.
         """
-        await self.pipeline.load(self.run)
+        await self.warm()
         if self.settings.regulations != "off":
             with suppress(DtragError):
                 await read_ahead(self.index, self._collections)
+
+    async def warm(self) -> None:
+        """Load every model, make connections to the database, and read the index."""
+        await self.pipeline.load(self.run)
+        with suppress(DtragError, TimeoutError):
+            await self.engine.warm(self.settings.pool_size)
 
     async def recover(self) -> int:
         """Make the batches that a crashed writer left searchable; returns their number."""

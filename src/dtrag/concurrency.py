@@ -26,8 +26,9 @@ from dtrag.settings import Settings
 P = ParamSpec("P")
 T = TypeVar("T")
 
-INTERNAL_PATIENCE_S = 10.0
-"""Longest wait of an admitted run for CPU or a model, in seconds: it was promised an answer, not a second refusal."""
+INTERNAL_PATIENCE_S = 60.0
+"""Longest wait of an admitted run for CPU or a model, in seconds: it was promised an answer, not a second refusal. With
+10 s, half of a hundred questions at once over a book of regulations were refused on a loaded machine."""
 UPLOAD_PATIENCE_S = 30.0
 """Longest wait of an upload, in seconds: the client keeps its files meanwhile, and sending them again costs more than
 waiting."""
@@ -119,8 +120,8 @@ class Admission:
         cpu: int = 0,
         models: int = 128,
         queue: int = 128,
-        patience: float = 3.0,
-        searches: tuple[int, int] = (8, 256),
+        patience: float = 15.0,
+        searches: tuple[int, int] = (8, 2_000),
         uploads: tuple[int, int] = (4, 32),
     ) -> None:
         """`cpu` = 0: twice the number of cores. Up to `queue` runs wait at most `patience` seconds to be admitted.

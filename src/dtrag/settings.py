@@ -192,9 +192,9 @@ class Settings:
     answers_waiting: int = _setting(128, "Questions in the queue; more are refused with 503.")
     cpu_at_once: int = _setting(0, "CPU-bound steps of answers that run concurrently; 0 for twice the processors.")
     model_calls_at_once: int = _setting(128, "Concurrent calls of language models.")
-    wait_ms: int = _setting(3_000, "Longest wait in a queue, in milliseconds; then the request is refused with 503.")
+    wait_ms: int = _setting(15_000, "Longest wait in a queue, in milliseconds; then the request is refused with 503.")
     searches_at_once: int = _setting(8, "Searches over HTTP that run concurrently; more are queued.")
-    searches_waiting: int = _setting(256, "Searches in the queue; more are refused with 503.")
+    searches_waiting: int = _setting(2_000, "Searches in the queue; more are refused with 503.")
     uploads_at_once: int = _setting(4, "Uploads that are received and parsed concurrently; more are queued.")
     uploads_waiting: int = _setting(32, "Uploads in the queue; more are refused with 503.")
     connections_at_once: int = _setting(

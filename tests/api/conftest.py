@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -58,6 +59,13 @@ class Served:
         self._later_lines: list[str] = []
         self._reader = threading.Thread(target=self._later_lines.extend, args=(self.process.stderr,), daemon=True)
         self._reader.start()
+
+    def until_ready(self) -> None:
+        """Return when `/readyz` is 200: on a busy machine models and index take their time."""
+        deadline = time.monotonic() + 60
+        while (ready := self.client.get("/readyz")).status_code != 200:
+            assert time.monotonic() < deadline, ready.text
+            time.sleep(0.02)
 
     @property
     def port(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable
@@ -126,6 +127,30 @@ async def test_the_longest_idle_connection_is_closed() -> None:
         assert await ended(used, 5) == b"ok"
         assert len(server.connections) == 3
         assert not idle[0][0].at_eof()
+
+
+async def test_a_request_that_was_not_read_yet_is_answered() -> None:
+    """The event loop was busy while it came: its connection only looks idle."""
+    async with serving(ConnectionLimits(most=1, head=LEAST_IDLE_S)) as server:
+        first = await server.connect()
+        await server.until(1)
+        os.write(first[1].get_extra_info("socket").fileno(), GET % b"/")
+        time.sleep(LEAST_IDLE_S * 1.2)  # noqa: ASYNC251 - this is the busy event loop
+        (waiting,) = server.connections._active
+        waiting.enforce(time.monotonic(), server.connections.limits)
+        assert not server.connections._close_an_idle_one()
+        assert (await head_of(first)).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_connection_that_is_closed_before_its_first_request_gets_503() -> None:
+    async with serving(ConnectionLimits(most=1)) as server:
+        silent = await server.connect()
+        await server.until(1)
+        await asyncio.sleep(LEAST_IDLE_S * 1.2)
+        assert (await head_of(await server.connect(GET % b"/"))).startswith(b"HTTP/1.1 200")
+        refused = (await ended(silent, 5)).lower()
+        assert refused.startswith(b"http/1.1 503")
+        assert b"retry-after: " in refused
 
 
 async def test_beyond_the_limit_clients_get_503_and_liveness_is_answered() -> None:

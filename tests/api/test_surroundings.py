@@ -273,6 +273,18 @@ async def test_health_of_an_index_of_another_analyzer(client: httpx2.AsyncClient
     assert (await client.get("/health")).json()["checks"]["index"]["status"] == "healthy"
 
 
+async def test_a_service_that_loads_its_models_is_not_ready(client: httpx2.AsyncClient, service: Service) -> None:
+    service.ready = False
+    try:
+        assert assert_failure(await client.get("/readyz"), 503)["type"] == "Starting"
+        searches = service.app.engine.performance()["searches"]
+        await service.warm()
+        assert (await client.get("/readyz")).json() == {"status": "ready"}
+        assert service.app.engine.performance()["searches"] == searches, "its own searches are not counted"
+    finally:
+        service.ready = True
+
+
 async def test_a_stopping_service_is_not_ready(client: httpx2.AsyncClient, service: Service) -> None:
     service.stopping = True
     try:

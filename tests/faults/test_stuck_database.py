@@ -91,7 +91,7 @@ def test_a_stopped_server_is_started_again_by_one_service(mortal: Path, tmp_path
     with ExitStack() as stack:
         one, two = (stack.enter_context(service(mortal)) for _ in range(2))
         assert searches(one) and searches(two)
-        assert one.client.get("/readyz").status_code == 200
+        one.until_ready()
         stopped, started = stop(mortal, whole=whole), time.monotonic()
         slowest = max(seconds_of(one, path) for path in ("/health", "/readyz"))
         assert slowest < CHECK_S

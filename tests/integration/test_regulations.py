@@ -6,7 +6,8 @@ import asyncio
 import functools
 import threading
 import time
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.tree_version import paths_in_active_tree
 from dtrag.ports import IndexSnapshot
+from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.retrieval.regulation_preparation import read_ahead
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
@@ -242,6 +244,21 @@ async def test_both_parts_of_a_question_are_among_the_first_five(app: App) -> No
     titles = [str(result.metadata["article_title"]) for result in results[:5]]
     for subject in ("반환", "재입학"):
         assert any(subject in title for title in titles), titles
+
+
+async def test_concurrent_questions_read_the_collection_once(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot, reader = await app.index.snapshot(), CollectionReader(app._collections.store)
+    lists: list[Scope] = []
+    versions = reader.store.versions
+
+    async def counted(scope: Scope) -> Mapping[uuid.UUID, bytes]:
+        lists.append(scope)
+        return await versions(scope)
+
+    monkeypatch.setattr(reader.store, "versions", counted)
+    collections = await asyncio.gather(*(reader.read(snapshot, EVERYTHING) for _ in range(20)))
+    assert len(lists) == 1
+    assert all(collection is collections[0] for collection in collections)
 
 
 async def test_loading_the_app_reads_regulations_ahead(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -247,6 +248,25 @@ class HybridSearchEngine:
                 reranker if reranks else None,
                 None if query.isascii() else self._analyzer.more,
             )
+
+    async def warm(self, searches: int) -> None:
+        """Run concurrent searches that are neither counted nor cached nor reranked: later ones find everything ready.
+
+        Raises the errors of `search`.
+        """
+        request = SearchRequest.parse(
+            "warm",
+            5,
+            None,
+            bm25_candidates=50,
+            vector_candidates=50,
+            scope=self._viewer(None),
+            mode="hybrid",
+            filter_keys=self.filter_keys,
+        )
+        search = await self._new_search(request, None)
+        search = replace(search, config=replace(search.config, enable_reranking=False))
+        await asyncio.gather(*(self._runner.run(search, self._retriever()) for _ in range(searches)))
 
     async def notes_on(
         self, query: str, passages: Sequence[SearchResult], scope: Viewer

@@ -32,6 +32,7 @@ class CollectionReader:
         self._store = store
         self._collections: LRUCache[Hashable, Collection] = LRUCache(CACHED_COLLECTIONS)
         self._regulations: LRUCache[tuple[uuid.UUID, bytes], Regulation] = LRUCache(CACHED_REGULATIONS)
+        self._reading = asyncio.Lock()
 
     @property
     def store(self) -> RegulationStore:
@@ -41,10 +42,11 @@ class CollectionReader:
     async def read(self, snapshot: IndexSnapshot, scope: Scope) -> Collection:
         """The regulations in scope."""
         key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes, valid_day(scope))
-        collection = self._collections.get(key)
-        if collection is None:
-            collection = self._collections[key] = await self._read(scope)
-        return collection
+        if key not in self._collections:
+            async with self._reading:  # a hundred questions after a start read them once, not a hundred times
+                if key not in self._collections:
+                    self._collections[key] = await self._read(scope)
+        return self._collections[key]
 
     async def _read(self, scope: Scope) -> Collection:
         versions = await self._store.versions(scope)

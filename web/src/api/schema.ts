@@ -1005,7 +1005,7 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description The database responds with the right schema, and the service is not stopping.
+         * @description The database responds with the right schema, models and index are loaded, and the service is not stopping.
          */
         get: operations["readyz_readyz_get"];
         put?: never;

@@ -82,8 +82,11 @@ class TrackedConnection(Protocol):
     def enforce(self, now: float, limits: ConnectionLimits) -> None:
         """Close it if its client exceeded a time limit."""
 
+    def has_unread(self) -> bool:
+        """Whether its client has sent bytes that were not read yet: closing it would leave a request unanswered."""
+
     def close_idle(self) -> None:
-        """Close it gracefully."""
+        """Close it for another one; a client that has sent no request yet gets a 503."""
 
 
 class Connections:
@@ -133,19 +136,28 @@ class Connections:
         now = time.monotonic()
         if now < self._none_idle_until:
             return False
-        idle = [(since, connection) for connection in self._active if (since := connection.idle_since()) is not None]
-        since, oldest = min(idle, key=lambda pair: pair[0], default=(now, None))
-        if oldest is None or now - since < LEAST_IDLE_S:
-            self._none_idle_until = now + LEAST_IDLE_S / 4
-            return False
-        self._active.discard(oldest)
-        oldest.close_idle()
-        return True
+        idle = [
+            (since, connection)
+            for connection in self._active
+            if (since := connection.idle_since()) is not None and now - since >= LEAST_IDLE_S
+        ]
+        for _, oldest in sorted(idle, key=lambda pair: pair[0]):
+            if not oldest.has_unread():
+                self._active.discard(oldest)
+                oldest.close_idle()
+                return True
+        self._none_idle_until = now + LEAST_IDLE_S / 4
+        return False
+
+
+def refusal() -> tuple[str, dict[str, str]]:
+    """Detail and headers of the 503 of a refused connection."""
+    wait_s = 1 + secrets.randbelow(LONGEST_RETRY_S)
+    detail = f"The service has reached its limit of connections. Try again in {wait_s} seconds."
+    return detail, {"Retry-After": str(wait_s), "Connection": "close"}
 
 
 async def too_many_connections(scope: Scope, receive: Receive, send: Send) -> None:
     """The ASGI application of refused connections."""
-    wait_s = 1 + secrets.randbelow(LONGEST_RETRY_S)
-    detail = f"The service has reached its limit of connections. Try again in {wait_s} seconds."
-    headers = {"Retry-After": str(wait_s), "Connection": "close"}
+    detail, headers = refusal()
     await error_response(503, detail, "Overloaded", headers=headers)(scope, receive, send)

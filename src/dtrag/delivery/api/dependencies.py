@@ -34,6 +34,8 @@ class Service:
     settings: Settings
     opened: App | None = None
     stopping: bool = False
+    ready: bool = True
+    """False while `warm` loads what the first requests need."""
     embedder_problem: str = ""
     """Why the embedder could not be loaded; "" if it could."""
     telemetry: Telemetry = field(default_factory=Telemetry)
@@ -57,11 +59,16 @@ class Service:
         return self.opened
 
     async def warm(self) -> None:
-        """Load the models in advance, so that no question waits for them.
+        """Load the models and the index in advance, so that no question waits for them; then read regulations ahead.
 
-        A question that arrives meanwhile waits without counting against its time limits. Errors appear in `/health`.
+        `ready` is set in between. A question that arrives before waits for models without counting against its time
+        limits. Errors appear in `/health`.
         """
-        await self._warm_embedder()
+        try:
+            await self._warm_embedder()
+            await self.app.warm()
+        finally:
+            self.ready = True
         await self.app.load()
 
     async def measure_cases(self) -> None:

@@ -53,10 +53,12 @@ async def livez() -> Alive:
 
 @router.get("/readyz", response_model=Ready, responses=failures(503))
 async def readyz(request: Request) -> Ready | Response:
-    """The database responds with the right schema, and the service is not stopping."""
+    """The database responds with the right schema, models and index are loaded, and the service is not stopping."""
     service = service_of(request)
     if service.stopping:
         return error_response(503, "The service is stopping", "Stopping")
+    if not service.ready:
+        return error_response(503, "The service is loading its models and its index", "Starting")
     try:
         await _in_time(_respond(service))
     except DtragError as error:

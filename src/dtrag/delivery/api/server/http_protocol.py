@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import termios
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import h11
@@ -18,6 +21,7 @@ from dtrag.delivery.api.connections import (
     LEAST_IDLE_S,
     ConnectionLimits,
     Connections,
+    refusal,
     too_many_connections,
 )
 
@@ -33,6 +37,7 @@ class HttpProtocol(H11Protocol):
         self._waiting_since = time.monotonic()
         self._head_begun = False
         self._refused = False
+        self._has_answered = False
         self._sending_until: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -55,7 +60,7 @@ class HttpProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         """The response is complete; further data belongs to the next request."""
-        self._head_begun = False
+        self._head_begun, self._has_answered = False, True
         self._waiting_since = time.monotonic()
         super().on_response_complete()
         if self._refused:
@@ -75,9 +80,17 @@ class HttpProtocol(H11Protocol):
         busy = self.cycle is not None and not self.cycle.response_complete
         return None if busy or self.transport.is_closing() else self._waiting_since
 
+    def has_unread(self) -> bool:
+        """See `TrackedConnection`."""
+        return any(fcntl.ioctl(self.transport.get_extra_info("socket"), termios.FIONREAD, bytes(4)))
+
     def close_idle(self) -> None:
         """See `TrackedConnection`."""
-        self.transport.close()
+        if self._has_answered:
+            self.transport.close()
+        else:  # its first request may be on its way
+            detail, headers = refusal()
+            self.send_failure(503, "Overloaded", detail, headers)
 
     def enforce(self, now: float, limits: ConnectionLimits) -> None:
         """See `TrackedConnection`."""
@@ -88,6 +101,8 @@ class HttpProtocol(H11Protocol):
         since = self.idle_since()
         if since is None or now - since <= self._patience(limits):
             return
+        if self.conn.their_state is h11.IDLE and self.has_unread():
+            return  # not the client is late, but this process
         if self._head_begun:
             self.send_failure(408, "RequestTimeout", "The head of the request did not come in time.")
         elif self.conn.their_state is h11.SEND_BODY:
@@ -113,12 +128,17 @@ class HttpProtocol(H11Protocol):
         """Respond to invalid HTTP."""
         self.send_failure(400, "BadRequest", msg)
 
-    def send_failure(self, status: int, kind: str, detail: str) -> None:
+    def send_failure(self, status: int, kind: str, detail: str, more: Mapping[str, str] | None = None) -> None:
         """Send an error outside of a request, therefore without an id, and close the connection."""
         body = json.dumps({"detail": detail, "type": kind, "request_id": None}).encode()
-        headers = [("content-type", "application/json"), ("connection", "close"), ("content-length", str(len(body)))]
+        headers = {"Content-Type": "application/json", "Connection": "close", "Content-Length": str(len(body))}
+        headers |= more or {}
         try:
-            for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            for event in (
+                h11.Response(status_code=status, headers=list(headers.items())),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
                 self.transport.write(self.conn.send(event) or b"")
         except h11.LocalProtocolError:
             pass  # a response has begun already: only closing is possible

@@ -32,7 +32,8 @@ DRAIN_S = 1.0
 """Seconds during which requests are still accepted after SIGTERM, with `/readyz` at 503; 0 after Ctrl-C."""
 LAST_WORDS_S = 2.0
 """Seconds before the end of DTRAG_STOP_SECONDS at which unfinished answers are cancelled with an error response."""
-BACKLOG = 512
+BACKLOG = 4_096
+"""Clients that may wait to be accepted: more than `connections_at_once`, as the system resets connections beyond it."""
 
 
 def serve(settings: Settings, on_listening: Callable[[str], None] | None = None) -> int:
@@ -108,6 +109,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
         _print(f"dtrag is listening on {_address(listener)} (docs at /docs)")
         if on_listening is not None:
             on_listening(_address(listener))
+        service.ready = False
         warming.append(asyncio.create_task(service.warm()))
 
     limits = ConnectionLimits(
