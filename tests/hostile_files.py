@@ -169,7 +169,7 @@ GROWING: Mapping[str, tuple[str, Make]] = {
     "HWPX paragraphs": ("a.hwpx", lambda n: _hwpx([_han("가") * n])),
     "HWPX notes": ("a.hwpx", lambda n: _hwpx([f"<hp:p><hp:run>{_NOTE * n}</hp:run></hp:p>"])),
     # PDF
-    "PDF pages": ("a.pdf", lambda n: _pages(n // 100, lambda k: [Placed(72, 720, "a page")])),
+    "PDF pages": ("a.pdf", lambda n: _pages(n // 100, lambda k: [Placed(72, 720, f"{chr(97 + k % 26) * 9} page")])),
     "texts of a PDF page": (
         "a.pdf",
         lambda n: _pages(1, lambda _: [Placed(10 + k * 7 % 500, 800 - k // 70 % 700, "a") for k in range(n // 4)]),

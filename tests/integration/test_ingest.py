@@ -346,3 +346,18 @@ async def test_a_document_of_too_many_passages_is_refused(settings: Settings, tm
         )
         assert reasons["rows.jsonl"].startswith("1 of its documents: word word")
         assert report.documents == 3, "few.md, and the other two lines"
+
+
+async def test_a_file_creates_a_limited_number_of_categories(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_NEW_CATEGORIES", 4)
+    await app.ingest(records(tmp_path / "first.jsonl", [{"text": "Known.", "category_path": ["Known"]}]))
+    rows = [{"text": f"Text {number}.", "category_path": ["A", f"{number}"]} for number in range(6)]
+    rows.insert(0, {"text": "In a category that exists.", "category_path": ["Known"]})
+    report = await app.ingest(records(tmp_path / "second.jsonl", rows))
+    assert report.documents == 4, "A and 0, 1, 2 are created"
+    [(_, reason)] = report.failed
+    assert reason.startswith(
+        "3 of its documents: Text 3.: A/3 would be one category too many: a file creates at most 4"
+    )

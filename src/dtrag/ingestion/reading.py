@@ -25,6 +25,8 @@ BATCH_CHUNKS = 512
 """Chunks per batch, about: large enough that the flush to disk is a small share, small enough for steady progress."""
 LONG_DOCUMENT = 100_000
 """Characters from which a document is cut in a thread: it takes about 30 ms."""
+MOST_NEW_CATEGORIES = 1_000
+"""That one file may create: each changes the tree, which takes longer the larger it is (1,000 take 6 s)."""
 SHOWN_REFUSALS = 5
 """Documents of one file with an impossible category that the report names."""
 
@@ -74,6 +76,7 @@ class SourceReader:
         self._report = report
         self._batch = Batch()
         self._batch_chunks = 0
+        self._new_categories = 0
         self.chunks_read = 0
 
     async def batches(
@@ -83,6 +86,7 @@ class SourceReader:
         self._taxonomy = await self._writer.ensure_paths([self._category] if self._category else [])
         for source in sources:
             read = ReadSource(source)
+            self._new_categories = 0
             async with aclosing(self._read(read)) as batches:
                 async for batch in batches:
                     yield batch
@@ -192,7 +196,12 @@ class SourceReader:
         self._guard.check(path, self._taxonomy)
         node = self._taxonomy.find(path)
         if node is None:
+            if self._new_categories >= MOST_NEW_CATEGORIES:
+                text = "{path} would be one category too many: a file creates at most {limit}; correct category_path"
+                raise InvalidInput(stated("categories_new", text, path=path, limit=f"{MOST_NEW_CATEGORIES:,}"))
+            before = len(self._taxonomy.nodes)
             self._taxonomy = await self._writer.ensure_paths([path])
+            self._new_categories += len(self._taxonomy.nodes) - before
             node = self._taxonomy.find(path)
         if node is None:
             return UNCLASSIFIED
