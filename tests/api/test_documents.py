@@ -38,7 +38,8 @@ async def test_round_trip(client: httpx2.AsyncClient, service: Service) -> None:
 
     again = await client.post("/documents", content=sent, headers=FORM)
     assert again.status_code == 201
-    assert again.json()["documents"] == [{"document_id": key, "file": "quokka.md", "unchanged": True}]
+    unchanged = {"document_id": key, "file": "quokka.md", "unchanged": True, "placement": None}
+    assert again.json()["documents"] == [unchanged]
     assert again.json()["counts"]["unchanged"] == 1
 
     deleted = await client.delete(f"/documents/{key}")
@@ -49,7 +50,9 @@ async def test_round_trip(client: httpx2.AsyncClient, service: Service) -> None:
     assert list(service.uploads.iterdir()) == []
 
     back = await client.post("/documents", content=sent, headers=FORM)
-    assert back.json()["documents"] == [{"document_id": key, "file": "quokka.md", "unchanged": False}]
+    assert back.json()["documents"] == [
+        {"document_id": key, "file": "quokka.md", "unchanged": False, "placement": None}
+    ]
 
 
 async def test_a_list_is_searched_filtered_sorted_and_continued(client: httpx2.AsyncClient) -> None:

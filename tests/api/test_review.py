@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from dtrag.settings import Settings
 from tests.api.confined import House, house
-from tests.api.shape import assert_failure
+from tests.api.shape import FORM, assert_failure, form
 from tests.integration.books import shelf
 
 UNKNOWN = "6f0d9a52-0c3e-4b7c-9a39-0d3a3a8e4d11"
@@ -49,6 +49,36 @@ async def titles(client: httpx2.AsyncClient, query: str) -> set[str]:
     response = await client.post("/search", json={"query": query})
     assert response.status_code == 200, response.text
     return {passage["title"] for passage in response.json()["results"]}
+
+
+async def test_an_upload_says_where_its_documents_are_and_why(boss: httpx2.AsyncClient) -> None:
+    async def placed(name: bytes, text: bytes, *category: bytes) -> dict[str, Any]:
+        parts = [("files", name, text), *(("category", None, path) for path in category)]
+        response = await boss.post("/documents", content=form(*parts), headers=FORM)
+        [document] = response.json()["documents"]
+        assert isinstance(document["placement"], dict), response.text
+        return document["placement"] | {"document_id": document["document_id"]}
+
+    sure = await placed(
+        b"soup.md",
+        b"# Soup\n\n" + b"First simmer onions, then butter, then whisk the broth, then season the soup with thyme.",
+    )
+    assert (sure["taxonomy_path"], sure["hitl"]) == (["House", "Kitchen"], False)
+    assert sure["confidence"] >= 0.7
+    assert {row["code"] for row in sure["reason_statements"]} == {"category_words"}
+    unsure = await placed(b"ledger.md", b"# Ledger\n\nThe ledger lists debits.")
+    assert unsure["hitl"]
+    assert unsure["reasons"]
+    there = (await boss.get(f"/documents/{unsure['document_id']}")).json()
+    assert there["taxonomy_path"] == []
+    moved = await placed(b"ledger.md", b"# Ledger\n\nThe ledger lists debits.", b"House/Garden")
+    assert moved["document_id"] == unsure["document_id"]
+    assert (moved["taxonomy_path"], moved["confidence"], moved["hitl"]) == (["House", "Garden"], 1.0, False)
+    assert [row["code"] for row in moved["reason_statements"]] == ["category_stated"]
+    there = (await boss.get(f"/documents/{unsure['document_id']}")).json()
+    assert there["taxonomy_path"] == ["House", "Garden"]
+    waiting = (await boss.get("/review")).json()["items"]
+    assert unsure["document_id"] not in {item["document_id"] for item in waiting}
 
 
 async def test_a_correction(built: House, boss: httpx2.AsyncClient) -> None:

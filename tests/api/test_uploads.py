@@ -18,6 +18,7 @@ from starlette.types import Message
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.upload_folder import UploadFolder
+from dtrag.ingestion.sources import IngestReport
 from dtrag.settings import Settings
 from tests.api.shape import BOUNDARY, assert_failure, file_form
 from tests.api.test_keys import client_of
@@ -108,28 +109,47 @@ async def test_an_upload_is_stored_in_the_data_folder_and_ends_when_its_client_d
     assert service.app.run.admission.loads()["upload"].working == 0
 
 
-async def test_parsing_ends_when_the_client_disconnects(
-    api: FastAPI, service: Service, monkeypatch: pytest.MonkeyPatch
+async def test_what_has_arrived_is_indexed_although_the_client_disconnects(
+    api: FastAPI, client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading, cancelled, leaves = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    reading, leaves, left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    ingest_sources = service.app.ingest_sources
 
-    async def long(*_: object, **__: object) -> None:
+    async def slow(*sources: Any, **options: Any) -> IngestReport:
         reading.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            cancelled.set()
+        await left.wait()
+        return await ingest_sources(*sources, **options)
 
-    monkeypatch.setattr(service.app, "ingest_sources", long)
-    form = file_form(b"long.txt", b"long")
+    monkeypatch.setattr(service.app, "ingest_sources", slow)
+    form = file_form(b"abandoned.txt", b"The abandoned upload is about kites.")
     request = asyncio.create_task(left_after(api, [form], len(form), leaves))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await reading.wait()
-        assert not cancelled.is_set()
         leaves.set()
-        assert await request == []
-    assert cancelled.is_set()
+        await asyncio.sleep(0.1)  # the service could notice it
+        left.set()
+        await request
+    listed = (await client.get("/documents", params={"q": "abandoned"})).json()["documents"]
+    assert [document["source_url"] for document in listed] == ["upload:abandoned.txt"]
     assert list(service.uploads.iterdir()) == []
+
+
+async def test_an_upload_ends_with_the_service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    api, reading = create_app(settings), asyncio.Event()
+    async with api.router.lifespan_context(api), client_of(api) as client:
+        service: Service = api.state.service
+
+        async def endless(*_: object, **__: object) -> None:
+            reading.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(service.app, "ingest_sources", endless)
+        sent = asyncio.create_task(client.post("/documents", content=file_form(b"a.txt", b"Pipes."), headers=TYPE))
+        async with asyncio.timeout(10):
+            await reading.wait()
+            service.in_flight.end()
+            assert_failure(await sent, 503)
+        assert list(service.uploads.iterdir()) == []
 
 
 async def test_uploads_are_limited_and_searches_too(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

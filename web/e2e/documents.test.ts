@@ -6,8 +6,11 @@ import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, se
 import { expectFailure, FAILURES, REFUSED } from "./states";
 
 interface Listed {
-  documents: { document_id: string; title: string; content_type: string }[];
+  documents: { document_id: string; title: string; content_type: string; taxonomy_path: string[] }[];
 }
+
+const HOLIDAYS =
+  "# Holidays-e2e\n\nEmployees have 26 days of holiday a year. Holiday must be requested two weeks before.\n";
 
 async function folder(): Promise<string> {
   const path = join(await mkdtemp(join(tmpdir(), "dtrag-drop-")), "팀 문서");
@@ -47,6 +50,45 @@ inBrowser("documents", () => {
     await page.getByRole("button", { name: "Delete it" }).click();
     await page.getByRole("heading", { name: "Documents" }).waitFor();
     await close(page, REFUSED);
+  });
+
+  test("a file without a category says where it is and why, and is put elsewhere there", async () => {
+    const page = await open("#/documents", { width: 360 });
+    await page.locator("main li a").first().waitFor();
+    const file = { name: "leave-e2e.md", mimeType: "text/markdown", buffer: Buffer.from(HOLIDAYS) };
+    await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles(file);
+    const place = page.getByRole("button", { name: /Samples › .* · \d+%|Waits for review: / });
+    await place.click();
+    const dialog = page.getByRole("dialog");
+    expect(await dialog.locator("li").first().innerText()).toMatch(/Samples|categor/);
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await picture(page, "documents-upload-category-en-light-360");
+    await dialog.getByLabel("Category").fill("Samples/Handbook/Tried");
+    await dialog.getByRole("button", { name: "Put it there" }).click();
+    await page.getByText("1 of 1 file added").waitFor();
+    await expect.poll(() => place.count()).toBe(0);
+    const listed = (await (await fetch(`${service}/documents?q=holidays-e2e`)).json()) as Listed;
+    expect(listed.documents.map(({ taxonomy_path }) => taxonomy_path)).toEqual([["Samples", "Handbook", "Tried"]]);
+    await fetch(`${service}/documents/${listed.documents[0]?.document_id}`, { method: "DELETE" });
+    await close(page);
+  });
+
+  test("what was sent is read although the page is closed", async () => {
+    const page = await open("#/documents");
+    await page.locator("main li a").first().waitFor();
+    const lines = Array.from({ length: 4_000 }, (_, number) => `Line ${number} of it.\n\n`);
+    const file = {
+      name: "closed-e2e.md",
+      mimeType: "text/markdown",
+      buffer: Buffer.from(`# Closed-e2e\n\n${lines.join("")}`),
+    };
+    await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles(file);
+    await page.getByText("Reading", { exact: true }).waitFor();
+    await page.context().close();
+    const found = async () => ((await (await fetch(`${service}/documents?q=closed-e2e`)).json()) as Listed).documents;
+    await expect.poll(async () => (await found()).length, { timeout: 40_000 }).toBe(1);
+    await fetch(`${service}/documents/${(await found())[0]?.document_id}`, { method: "DELETE" });
   });
 
   test("100,000 documents scroll to the end with few requests", async () => {

@@ -21,6 +21,7 @@ from cachetools import LRUCache
 from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Vector, document_id
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
+from dtrag.core.statements import stated
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Centroids, TermCounts, mean_vector
 from dtrag.core.taxonomy.classification import Classification, Names, place, with_model
 from dtrag.core.taxonomy.review import Placement
@@ -73,6 +74,10 @@ class _Learned:
         return growing and self.taxonomy == snapshot.taxonomy and snapshot.statistics.chunks <= self.chunks * GROWN
 
 
+STATED = stated("category_stated", "The document, its upload or its earlier edition names this category.")
+DECIDED = stated("category_decided", "A reviewer put the document here.")
+
+
 class Classifier:
     """Classifies by one index. `model` is a language model, or None."""
 
@@ -103,8 +108,10 @@ class Classifier:
 
     async def prepare(
         self, documents: Sequence[IndexedDocument], works: dict[uuid.UUID, Classification] | None = None
-    ) -> tuple[list[IndexedDocument], int]:
-        """The documents, each on its node, before they are written, and how many of them wait for a person.
+    ) -> tuple[list[IndexedDocument], dict[uuid.UUID, Classification]]:
+        """The documents, each on its node, before they are written, and why they are there.
+
+        Those whose classification is not accepted wait for a person; while there are no categories, none does.
 
         Documents that name a category are passed through. All editions of a work get the category of the first, also
         in later calls with the same `works`. Whatever the review queue held about any of them is gone: they have
@@ -114,6 +121,11 @@ class Classifier:
         open_ = [document for document in documents if not document.document.category_path]
         settled = [d.document_id for d in documents if d.replaces and d.document.category_path]
         placements: list[Placement] = []
+        reasons = {
+            d.document_id: Classification(d.document.category_path, d.node_id, 1.0, (STATED,))
+            for d in documents
+            if d.document.category_path
+        }
         nodes: dict[uuid.UUID, int] = {}
         if open_:
             learned = await self._known(EVERYTHING, growing=True)
@@ -127,17 +139,20 @@ class Classifier:
                 if node_id is not None and node_id in learned.nodes:
                     settled.append(document.document_id)
                     nodes[document.document_id] = node_id
+                    path = learned.taxonomy.path(node_id)
+                    reasons[document.document_id] = Classification(path, node_id, 1.0, (DECIDED,))
                 elif learned.nodes:
                     classification = works.get(work_id) or await self._place(document, learned)
                     if work_id != document.document_id:
                         works[work_id] = classification
                     placements.append(Placement(document.document_id, classification, datetime.now(UTC)))
+                    reasons[document.document_id] = classification
                     nodes[document.document_id] = classification.node_id if classification.accepted else UNCLASSIFIED
                     await asyncio.sleep(0)  # the writer must not wait for a whole batch
         if placements or settled:
             await self._store.record(placements, settled)
         placed = [replace(d, node_id=nodes.get(d.document_id, d.node_id)) for d in documents]
-        return placed, sum(not placement.classification.accepted for placement in placements)
+        return placed, reasons
 
     async def _place(self, document: IndexedDocument, learned: _Learned) -> Classification:
         terms, vector = content(document)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import date
+from itertools import islice
 
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import IndexedDocument, document_id
@@ -114,8 +115,9 @@ class Ingestion:
         documents = await analyse_documents(batch.drafts, self._embedder, self._analyzer)
         await self._keep_decisions(batch)
         if self._classifier is not None:
-            documents, waiting = await self._classifier.prepare(documents, works)
-            report.waiting += waiting
+            documents, placements = await self._classifier.prepare(documents, works)
+            report.waiting += sum(not placement.accepted for placement in placements.values())
+            report.placements.update(islice(placements.items(), REPORTED_IDS - len(report.placements)))
         return documents
 
     async def _keep_decisions(self, batch: Batch) -> None:

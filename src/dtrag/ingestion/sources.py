@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 
 from dtrag.core.documents import ChunkedDocument, document_id
+from dtrag.core.taxonomy.classification import Classification
 from dtrag.ingestion.exclusion import Excluded
 
 SHOWN_DOCUMENTS = 1_000
@@ -86,10 +87,11 @@ class Progress:
 class IngestReport:
     """What an ingest did. `failed` holds (path, reason) of files that could not be read; the rest is in the index.
 
-    `waiting` counts documents in the review queue. `structure` counts what a pack recognised: `{"article": 5039}`.
-    `effective` counts the editions by their dates. `skipped` holds (path, reason) of files of unknown formats in
-    folders, `excluded` what patterns left out of them. With `prune`, `renamed` holds (old, new) paths, and `pruned` the
-    paths of deleted and excluded files, whose documents `removed` includes.
+    `waiting` counts documents in the review queue. `placements` holds why documents are in their categories.
+    `structure` counts what a pack recognised: `{"article": 5039}`. `effective` counts the editions by their dates.
+    `skipped` holds (path, reason) of files of unknown formats in folders, `excluded` what patterns left out of
+    them. With `prune`, `renamed` holds (old, new) paths, and `pruned` the paths of deleted and excluded files,
+    whose documents `removed` includes.
     """
 
     documents: int = 0
@@ -105,6 +107,7 @@ class IngestReport:
     renamed: list[tuple[str, str]] = field(default_factory=list)
     pruned: list[str] = field(default_factory=list)
     document_ids: list[str] = field(default_factory=list)
+    placements: dict[uuid.UUID, Classification] = field(default_factory=dict, repr=False)
     structure: Counter[str] = field(default_factory=Counter)
     effective: Counter[date] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)

@@ -82,7 +82,11 @@ def categorised(document: IndexedDocument, **changes: Any) -> IndexedDocument:
 async def test_documents_with_a_category_are_passed_through_and_nothing_is_read() -> None:
     store = memory()
     documents = [categorised(indexed_document("a", [SOUP]))]
-    assert await classifier(store).prepare(documents) == (documents, 0)
+    placed, placements = await classifier(store).prepare(documents)
+    assert (placed, [(p.path, p.node_id, p.accepted) for p in placements.values()]) == (
+        documents,
+        [(("Garden",), 3, True)],
+    )
     assert (store.read, store.recorded) == (0, [])
 
 
@@ -94,11 +98,11 @@ async def test_a_batch_is_one_reading_and_one_record() -> None:
         indexed_document("b", ["a ledger of debits"]),
         categorised(indexed_document("c", [SOUP], replaces=True)),
     ]
-    placed, waiting = await made.prepare(first)
-    assert waiting == 1
+    placed, placements = await made.prepare(first)
+    assert [placements[document.document_id].accepted for document in first] == [True, False, True]
     assert [document.node_id for document in placed] == [2, UNCLASSIFIED, 3]
-    [(placements, settled)] = store.recorded
-    assert [placement.classification.accepted for placement in placements] == [True, False]
+    [(recorded, settled)] = store.recorded
+    assert [placement.classification.accepted for placement in recorded] == [True, False]
     assert settled == [first[2].document_id]
     await made.prepare([indexed_document("d", [HEDGE])])
     assert store.read == 1

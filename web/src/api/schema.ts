@@ -6004,6 +6004,37 @@ export interface components {
             target_response_time_ms: number;
         };
         /**
+         * PlacementShape
+         * @description Where an upload put a document, and why.
+         */
+        PlacementShape: {
+            /**
+             * Confidence
+             * @description Confidence in [0, 1]; 1 where a document or a person names the category.
+             */
+            confidence: number;
+            /**
+             * Hitl
+             * @description Whether it waits for a human review; until then it has no category.
+             */
+            hitl: boolean;
+            /**
+             * Reason Statements
+             * @description The reasons with codes.
+             */
+            reason_statements: components["schemas"]["StatementShape"][];
+            /**
+             * Reasons
+             * @description Reasons for the reader.
+             */
+            reasons: string[];
+            /**
+             * Taxonomy Path
+             * @description The category, outermost name first; with `hitl` the proposed one, [] for none.
+             */
+            taxonomy_path: string[];
+        };
+        /**
          * PreviewShape
          * @description The effects of activating a version.
          */
@@ -8016,6 +8047,8 @@ export interface components {
              * @description Its file.
              */
             file: string;
+            /** @description Its category; null if it is unchanged, and while there are no categories. */
+            placement: components["schemas"]["PlacementShape"] | null;
             /**
              * Unchanged
              * @description Whether the same file was indexed before.

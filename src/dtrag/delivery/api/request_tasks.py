@@ -1,4 +1,4 @@
-"""Tasks that generate answers: cancelled when their client disconnects, and when the service stops."""
+"""Tasks of requests: cancelled when the service stops, and those for answers when their client disconnects."""
 
 from __future__ import annotations
 
@@ -63,6 +63,16 @@ async def until_gone(request: Request, in_flight: InFlight, work: Coroutine[Any,
         return result_of(task)
     finally:
         await cancelled(task, leaving)
+
+
+async def until_done(in_flight: InFlight, work: Coroutine[Any, Any, T]) -> T:
+    """The result of the work, whether or not the client is still there. Raises `Stopping` when the service stops."""
+    task = in_flight.start(work)
+    try:
+        await asyncio.wait({task})
+        return result_of(task)
+    finally:
+        await cancelled(task)
 
 
 async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:

@@ -1,16 +1,14 @@
 /** Adding files: drop them here or choose them; below, how far each one is. */
-import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { useResource } from "../../app/resource";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { caller } from "../../app/session";
-import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
-import type { Branch } from "../../parts/branches";
 import { ADVISED_SUFFIXES, CONTENT_TYPES, FILE_KINDS } from "../../parts/file-kinds";
 import { formatPath, parsePath } from "../../app/query";
+import { CategoryField } from "./CategoryField";
 import { chosen, dropped, type Found } from "./files";
 import { t } from "./text";
 import { SkippedOnly, UploadQueue } from "./UploadQueue";
-import { addFiles, busy, items, skipped } from "./uploads";
+import { addFiles, counts, items, skipped } from "./uploads";
 import styles from "./UploadPanel.module.css";
 
 const ACCEPTED = [...CONTENT_TYPES.flatMap((type) => FILE_KINDS[type].suffixes), ...ADVISED_SUFFIXES].join(",");
@@ -90,56 +88,13 @@ function Chooser({ label, folder, onChosen }: { label: string; folder?: boolean;
   );
 }
 
-interface CategoryProps {
-  value: string;
-  required: boolean;
-  error: string | undefined;
-  onInput: (value: string) => void;
-}
-
-/** An existing category or a new one; the existing ones are suggested. */
-function CategoryField({ value, required, error, onInput }: CategoryProps) {
-  const id = useId();
-  const tree = useResource(
-    (signal) => api.get("/taxonomy/{version}/tree", { path: { version: "active" }, signal }),
-    [],
-  );
-  return (
-    <div class={styles.category}>
-      <label for={id}>{t("upload.category")}</label>
-      <input
-        id={id}
-        list={`${id}-known`}
-        value={value}
-        autocomplete="off"
-        required={required}
-        aria-describedby={`${id}-hint`}
-        aria-invalid={error ? "true" : undefined}
-        onInput={(event) => onInput(event.currentTarget.value)}
-      />
-      <datalist id={`${id}-known`}>
-        {pathsOf(tree.data?.tree ?? []).map((path) => (
-          <option key={path} value={path} />
-        ))}
-      </datalist>
-      <p id={`${id}-hint`} class={error ? styles.error : styles.kinds} role={error ? "alert" : undefined}>
-        {error ?? t(required ? "upload.categoryNeeded" : "upload.categoryHint")}
-      </p>
-    </div>
-  );
-}
-
 /** Whether a category path has nothing before, between or after its slashes. */
 const hasEmptyName = (category: string): boolean =>
   category.trim() !== "" && category.split("/").some((name) => !name.trim());
 
-function pathsOf(tree: readonly Branch[]): string[] {
-  return tree.flatMap((branch) => [formatPath(branch.path), ...pathsOf(branch.children)]);
-}
-
-/** Leaving the page would stop the uploads. */
+/** Leaving the page would stop what was not sent; what was sent is read anyway. */
 function useWarning(): void {
-  const running = busy.value;
+  const running = counts.value.waiting + counts.value.sending > 0;
   useEffect(() => {
     if (!running) return;
     const warn = (event: BeforeUnloadEvent) => event.preventDefault();

@@ -4,11 +4,15 @@ import { href } from "../../app/router";
 import { Badge, type Tone } from "../../parts/Badge";
 import { Meter } from "../../parts/Bars";
 import { Button } from "../../parts/Button";
-import { Said } from "../../parts/Statements";
+import { Dialog } from "../../parts/Dialog";
+import { Said, StatementItems } from "../../parts/Statements";
 import { VirtualList } from "../../parts/VirtualList";
 import { sayProblem } from "../../text/statements";
 import { formatPercent } from "../../text/texts";
+import { formatPath, parsePath } from "../../app/query";
 import { saveAs } from "../../app/save-as";
+import { pathText } from "../../text/path-text";
+import { CategoryField } from "./CategoryField";
 import { t, type DocumentsKey } from "./text";
 import {
   busy,
@@ -16,12 +20,14 @@ import {
   counts,
   failuresAsCsv,
   items,
+  move,
   pause,
   retry,
   retryAll,
   skipped,
   skippedSentence,
   type Item,
+  type Placement,
   type UploadState,
 } from "./uploads";
 import styles from "./UploadQueue.module.css";
@@ -33,6 +39,7 @@ const SHOWN_FAILURES = 20;
 export function UploadQueue() {
   const { done, failed, waiting, active } = counts.value;
   const all = items.value;
+  const [moving, setMoving] = useState<Item | null>(null);
   return (
     <div class={styles.queue}>
       <div class={styles.summary}>
@@ -52,11 +59,12 @@ export function UploadQueue() {
       )}
       <div class={styles.list} style={{ height: `${Math.min(all.length, VISIBLE_ROWS) * ROW}px` }}>
         <VirtualList count={all.length} rowHeight={ROW} label={t("upload.list")}>
-          {(index) => <Row item={all[index]} />}
+          {(index) => <Row item={all[index]} onMove={setMoving} />}
         </VirtualList>
       </div>
       {failed > 0 && <Failures />}
       {skipped.value.size > 0 && <Skipped />}
+      {moving && <Moving item={moving} onClose={() => setMoving(null)} />}
     </div>
   );
 }
@@ -69,7 +77,7 @@ const TONES: Record<UploadState["kind"], Tone> = {
   failed: "bad",
 };
 
-function Row({ item }: { item: Item | undefined }) {
+function Row({ item, onMove }: { item: Item | undefined; onMove: (item: Item) => void }) {
   if (!item) return null;
   const { state } = item;
   const [document] = state.kind === "done" ? state.documents : [];
@@ -79,8 +87,52 @@ function Row({ item }: { item: Item | undefined }) {
         {document ? <a href={href("documents", { path: [document] })}>{item.path}</a> : item.path}
       </span>
       {state.kind === "sending" && <Meter value={state.share} />}
+      {state.kind === "done" && !item.category && !state.unchanged && (
+        <button type="button" class={styles.place} aria-haspopup="dialog" onClick={() => onMove(item)}>
+          {placeText(state.placement)}
+        </button>
+      )}
       <Badge tone={TONES[state.kind]}>{stateText(state)}</Badge>
     </div>
+  );
+}
+
+/** Where a file without a category was put: its category with the confidence, or the proposed one. */
+function placeText(placement: Placement | null): string {
+  const path = placement && pathText(placement.taxonomy_path);
+  const place = path ? `${path} · ${formatPercent(placement.confidence)}` : t("documents.noCategory");
+  return placement?.hitl ? t("upload.waits", { place }) : place;
+}
+
+/** Why a file is in its category, and another one for it. */
+function Moving({ item, onClose }: { item: Item; onClose: () => void }) {
+  const [category, setCategory] = useState("");
+  const placement = item.state.kind === "done" ? item.state.placement : null;
+  const path = formatPath(parsePath(category));
+  return (
+    <Dialog
+      title={item.path}
+      open
+      onClose={onClose}
+      footer={
+        <Button
+          kind="main"
+          disabled={!path}
+          onClick={() => {
+            move(item.id, path);
+            onClose();
+          }}
+        >
+          {t("upload.move")}
+        </Button>
+      }
+    >
+      <p>{placeText(placement)}</p>
+      <ul>
+        <StatementItems statements={placement?.reason_statements ?? []} />
+      </ul>
+      <CategoryField value={category} required={false} error={undefined} onInput={setCategory} />
+    </Dialog>
   );
 }
 

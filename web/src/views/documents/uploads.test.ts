@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Problem } from "../../api/problem";
 import { announcement } from "../../app/announce";
 import type { Found } from "./files";
-import { addFiles, clear, counts, failuresAsCsv, items, pause, retryAll, skipped } from "./uploads";
+import { addFiles, clear, counts, failuresAsCsv, items, move, pause, retryAll, skipped } from "./uploads";
 
 const send = vi.hoisted(() => vi.fn());
 vi.mock("../../api/client", async (original) => ({ ...(await original<object>()), upload: send }));
@@ -23,6 +23,19 @@ beforeEach(() => {
 });
 afterEach(clear);
 
+test("a file without a category is sent again with one", async () => {
+  const placement = { taxonomy_path: ["HR"], confidence: 0.5, hitl: true, reasons: [], reason_statements: [] };
+  const document = { document_id: "id", file: "a.md", unchanged: false, placement };
+  send.mockResolvedValue({ documents: [document], failed: [], notes: [] });
+  addFiles(found("a.md"), "");
+  await vi.waitFor(() => expect(items.value[0]?.state).toMatchObject({ kind: "done", placement }));
+  move(items.value[0]?.id ?? 0, "HR/Leave");
+  await vi.waitFor(() => expect(items.value[0]?.state.kind).toBe("done"));
+  const forms = send.mock.calls.map((call) => (call[1] as { form: FormData }).form);
+  expect(forms.map((form) => form.get("category"))).toEqual([null, "HR/Leave"]);
+  expect(await (forms[1]?.get("files") as File).text()).toBe("text");
+});
+
 test("files are sent two at a time, and a failed one can be tried again", async () => {
   const releases: (() => void)[] = [];
   send.mockImplementation(() => new Promise((resolve) => releases.push(() => resolve(added("x")))));
@@ -39,12 +52,12 @@ test("files are sent two at a time, and a failed one can be tried again", async 
   await vi.waitFor(() => expect(counts.value).toMatchObject({ done: 3, failed: 0 }));
 });
 
-test("the content of a file is released when it is uploaded, not before", async () => {
+test("the content of a file is released when it is uploaded into a category, not before", async () => {
   send.mockImplementationOnce(() =>
     Promise.resolve({ documents: [], failed: [{ file: "b.md", reason: "No text." }], notes: [] }),
   );
   send.mockImplementation(() => Promise.resolve(added("a.md")));
-  addFiles(found("b.md", "a.md"), "");
+  addFiles(found("b.md", "a.md"), "HR");
   await vi.waitFor(() => expect(counts.value).toMatchObject({ done: 1, failed: 1 }));
   expect(items.value.map((item) => [item.file.name, item.file.size])).toEqual([
     ["b.md", 4],

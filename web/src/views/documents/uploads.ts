@@ -4,15 +4,17 @@ import { upload } from "../../api/client";
 import { asProblem, isAbort, type Problem } from "../../api/problem";
 import { announce } from "../../app/announce";
 import { whenSessionEnds } from "../../app/session";
+import type { components } from "../../api/schema";
 import type { Found, FoundFile } from "./files";
 import { sayAll, type Statement } from "../../text/statements";
 import { t } from "./text";
 
+export type Placement = components["schemas"]["PlacementShape"];
 export type UploadState =
   | { kind: "waiting" }
   | { kind: "sending"; share: number }
   | { kind: "reading" }
-  | { kind: "done"; documents: string[]; unchanged: boolean; notes: string[] }
+  | { kind: "done"; documents: string[]; unchanged: boolean; placement: Placement | null }
   | { kind: "failed"; reason: string; statements?: readonly Statement[] };
 
 export interface Item extends FoundFile {
@@ -35,7 +37,8 @@ export const pause = signal<Problem | null>(null);
 
 export const counts = computed(() => {
   const of = (...kinds: UploadState["kind"][]) => items.value.filter((item) => kinds.includes(item.state.kind)).length;
-  return { waiting: of("waiting"), active: of("sending", "reading"), done: of("done"), failed: of("failed") };
+  const sending = of("sending");
+  return { waiting: of("waiting"), sending, active: sending + of("reading"), done: of("done"), failed: of("failed") };
 });
 export const busy = computed(() => counts.value.waiting + counts.value.active > 0);
 
@@ -80,9 +83,15 @@ export function retry(ids: readonly number[]): void {
   start();
 }
 
+/** Sends a file without a category again, with one. */
+export function move(id: number, category: string): void {
+  items.value = items.value.map((item) => (item.id === id ? { ...item, category, state: { kind: "waiting" } } : item));
+  start();
+}
+
 export const retryAll = () => retry(items.value.map((item) => item.id));
 
-/** Stop what is running and forget the list; what was written stays. */
+/** Stop what is being sent and forget the list; what was sent is read and stays. */
 export function clear(): void {
   abort.abort();
   abort = new AbortController();
@@ -125,7 +134,7 @@ function set(id: number, state: UploadState): void {
   items.value = items.value.map((item) => (item.id === id ? { ...item, state } : item));
 }
 
-/** What was uploaded is not needed again: without its content, the browser can free the file. */
+/** What was uploaded into a category is not needed again: without its content, the browser can free the file. */
 function release(id: number): void {
   items.value = items.value.map((item) => (item.id === id ? { ...item, file: new File([], item.file.name) } : item));
 }
@@ -144,8 +153,8 @@ async function send(item: Item, stop: AbortSignal, waits = 0): Promise<void> {
     } else {
       const documents = result.documents.map((document) => document.document_id);
       const unchanged = result.documents.every((document) => document.unchanged);
-      set(item.id, { kind: "done", documents, unchanged, notes: result.notes });
-      release(item.id);
+      set(item.id, { kind: "done", documents, unchanged, placement: result.documents[0]?.placement ?? null });
+      if (item.category) release(item.id);
       if (!unchanged) written.value += 1;
     }
   } catch (error) {

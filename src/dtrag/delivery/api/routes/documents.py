@@ -29,13 +29,14 @@ from dtrag.delivery.api.errors import error_body
 from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.json_body import media_type
 from dtrag.delivery.api.permissions import READ, WRITE, caller_of
-from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.request_tasks import until_done
 from dtrag.delivery.api.schemas.base import MAX_OFFSET
 from dtrag.delivery.api.schemas.documents import (
     DocumentList,
     DocumentShape,
     DocumentWithText,
     FailedFile,
+    PlacementShape,
     Total,
     UploadCounts,
     UploadedDocument,
@@ -207,7 +208,7 @@ def display_name(file_name: str) -> str:
 
 
 async def ingest_upload(request: Request, service: Service, caller: Caller) -> UploadResponse:
-    """Read the form, index its files and return the response; cancelled when the client disconnects.
+    """Read the form, index its files and return the response. Complete files are indexed even if the client leaves.
 
     Raises `InvalidInput` and `HTTPException` for an invalid form, `Forbidden` for a category outside the caller's
     branches, and `Overloaded` when too many uploads are waiting.
@@ -228,7 +229,7 @@ async def ingest_upload(request: Request, service: Service, caller: Caller) -> U
                 work=fields.get("work", ""),
                 effective=fields.get("effective"),
             )
-            report = await until_gone(request, service.in_flight, work)
+            report = await until_done(service.in_flight, work)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return _response(report, sources, refused)
@@ -344,7 +345,14 @@ def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence
     failed = [FailedFile.of(names.get(path, "unnamed"), reason) for path, reason in report.failed]
     failed.extend(refused)
     documents = [
-        UploadedDocument(document_id=str(document_id), file=read.source.name, unchanged=read.unchanged)
+        UploadedDocument(
+            document_id=str(document_id),
+            file=read.source.name,
+            unchanged=read.unchanged,
+            placement=PlacementShape.of(placement)
+            if (placement := report.placements.get(document_id)) is not None
+            else None,
+        )
         for read in report.sources
         for document_id in read.document_ids
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dtrag.core.statements import all_statements
+from dtrag.core.taxonomy.classification import Classification
 from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape, statement_shapes
 
 _RESPONSE = ConfigDict(from_attributes=True)
@@ -51,12 +53,39 @@ class DocumentList(BaseModel):
     next: str | None = Field(description="The `after` of the next page; null at the end.")
 
 
+class PlacementShape(BaseModel):
+    """Where an upload put a document, and why."""
+
+    taxonomy_path: list[str] = Field(
+        description="The category, outermost name first; with `hitl` the proposed one, [] for none."
+    )
+    confidence: float = Field(description="Confidence in [0, 1]; 1 where a document or a person names the category.")
+    hitl: bool = Field(description="Whether it waits for a human review; until then it has no category.")
+    reasons: list[str] = Field(description="Reasons for the reader.")
+    reason_statements: list[StatementShape] = Field(description="The reasons with codes.")
+
+    @classmethod
+    def of(cls, result: Classification) -> PlacementShape:
+        """The shape of a classification."""
+        statements = [StatementShape.model_validate(statement) for statement in all_statements(result.reasons)]
+        return cls(
+            taxonomy_path=list(result.path),
+            confidence=round(result.confidence, 4),
+            hitl=not result.accepted,
+            reasons=list(result.reasons),
+            reason_statements=statements,
+        )
+
+
 class UploadedDocument(BaseModel):
     """An indexed, searchable document."""
 
     document_id: str = Field(description="Its id.")
     file: str = Field(description="Its file.")
     unchanged: bool = Field(description="Whether the same file was indexed before.")
+    placement: PlacementShape | None = Field(
+        description="Its category; null if it is unchanged, and while there are no categories."
+    )
 
 
 class FailedFile(BaseModel):
