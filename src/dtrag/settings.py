@@ -12,7 +12,9 @@ import math
 import os
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypedDict
@@ -508,6 +510,19 @@ def answer_settings(settings: Settings) -> dict[str, str]:
     return {name: hashlib.sha256(str(value).encode()).hexdigest()[:16] for name, value in values.items()}
 
 
+_least_multiplier: ContextVar[float] = ContextVar("dtrag_least_multiplier", default=0.0)
+
+
+@contextmanager
+def timeouts_times(factor: float) -> Iterator[None]:
+    """Inside the block, and in tasks started in it, the time limits of the pipeline are at least `factor` as long."""
+    token = _least_multiplier.set(factor)
+    try:
+        yield
+    finally:
+        _least_multiplier.reset(token)
+
+
 def timeout_multiplier() -> float:
     """Factor of all time limits of the pipeline: `PIPELINE_TIMEOUT_MULTIPLIER`, read live; 1 by default.
 
@@ -516,8 +531,8 @@ def timeout_multiplier() -> float:
     try:
         value = float(os.getenv("PIPELINE_TIMEOUT_MULTIPLIER", "1"))
     except ValueError:
-        return 1.0
-    return value if 0 < value <= 100 else 1.0
+        value = 1.0
+    return max(value if 0 < value <= 100 else 1.0, _least_multiplier.get())
 
 
 def tool_whitelist() -> list[str] | None:

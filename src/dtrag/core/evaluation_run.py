@@ -16,6 +16,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 FORMAT = 1
 LOWER_IS_BETTER = frozenset(
     {"wrong", "declined_wrongly", "marked", "answered", "refused_wrongly", "answered_unanswerable", "degraded"}
+    | {"unfinished"}
     | {"repeat misled", "other misled", "other shown"}
 )
 """Measures of which less is better."""

@@ -16,7 +16,13 @@ from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet, read_set, spread
 from dtrag.evaluation.passage_names import article_names, document_names
+from dtrag.evaluation.question_limit import UNFINISHED, unfinished_line, within_limit
 
+RATIOS = (
+    *("contained", "sentences", "precision", "any_right", "first_right", "wrong", "declined_wrongly", "declined"),
+    *("marked", "answered"),
+)
+"""The measures of questions that were finished."""
 NAMED_INEXACT = 5
 """Inexact quotations that are named in a note."""
 _MARK = re.compile(r"\s?\[(?:\d+|\?)\]")
@@ -81,13 +87,17 @@ class AnswerIntervals(TypedDict):
 
 
 class AnswerCounts(TypedDict):
-    """Numbers of questions and quotations. `answered` and `declined` are of all questions, `by_model` of `answered`."""
+    """Numbers of questions and quotations; `by_model` are of `answered`.
+
+    Each question is `answered`, `declined` or `unfinished`: the last count for no measure.
+    """
 
     questions: int
     answerable: int
     unanswerable: int
     answered: int
     declined: int
+    unfinished: int
     by_model: int
     quotations: int
     right_quotations: int
@@ -127,9 +137,14 @@ class AnsweredQuestion:
     by_model: bool = False
 
     @property
+    def finished(self) -> bool:
+        """Whether it was answered or declined in time."""
+        return self.decision != UNFINISHED
+
+    @property
     def answered(self) -> bool:
         """Whether it has an answer, perhaps one for review."""
-        return self.decision != "abstain"
+        return self.decision not in {"abstain", UNFINISHED}
 
 
 def read_answer_set(source: Path, corpus: Path | None = None, limit: int | None = None) -> AnswerSet:
@@ -150,15 +165,19 @@ async def evaluate_answers(
 
     `on_row` gets what each question adds to the measures.
 
-    An answer without quotations counts as declined, unless a language model wrote it.
+    An answer without quotations counts as declined, unless a language model wrote it. A question that takes longer than
+    `QUESTION_S` counts as unfinished, and for no measure.
     """
     judged = any(question.judgements for question in dataset.questions)
     answered: list[AnsweredQuestion] = []
     for number, question in enumerate(dataset.questions, start=1):
-        answer = await ask(question.text)
-        answered.append(await _compared(question, answer, judged, read_text, read_passages))
+        answer = await within_limit(ask(question.text))
+        if answer is None or answer.unfinished:
+            answered.append(AnsweredQuestion(question, UNFINISHED))
+        else:
+            answered.append(await _compared(question, answer, judged, read_text, read_passages))
         if on_row is not None:
-            details = {"answer": answer.text, "decision": answered[-1].decision}
+            details = {"answer": answer.text if answer is not None else "", "decision": answered[-1].decision}
             on_row(RunRow(question.id, question.text, _ratios(answered[-1]), details))
         if on_progress is not None:
             on_progress(number, len(dataset.questions))
@@ -236,6 +255,8 @@ def measures(rows: Sequence[AnsweredQuestion]) -> AnswerMeasures:
 
 def _ratios(row: AnsweredQuestion) -> dict[str, Ratio]:
     """What one question adds to each measure. The three of unanswerable questions are `declined` to `answered`."""
+    if not row.finished:
+        return dict.fromkeys(RATIOS, (0.0, 0.0)) | {"unfinished": (1.0, 1.0)}
     answerable = row.question.answerable
     judged = float(answerable and bool(row.question.judgements))
     has_gold = float(answerable and bool(row.question.gold))
@@ -252,6 +273,7 @@ def _ratios(row: AnsweredQuestion) -> dict[str, Ratio]:
         "declined": (unanswerable * (not row.answered), unanswerable),
         "marked": (unanswerable * (row.decision == "review"), unanswerable),
         "answered": (unanswerable * (row.answered and row.decision != "review"), unanswerable),
+        "unfinished": (0.0, 1.0),
     }
 
 
@@ -281,7 +303,7 @@ def _counts(rows: Iterable[AnsweredQuestion]) -> AnswerCounts:
     for row in rows:
         counts["questions"] += 1
         counts["answerable" if row.question.answerable else "unanswerable"] += 1
-        counts["answered" if row.answered else "declined"] += 1
+        counts["answered" if row.answered else "declined" if row.finished else "unfinished"] += 1
         counts["by_model"] += row.by_model
         counts["quotations"] += row.quotations
         counts["right"] += sum(row.right or ())
@@ -292,6 +314,7 @@ def _counts(rows: Iterable[AnsweredQuestion]) -> AnswerCounts:
         "unanswerable": counts["unanswerable"],
         "answered": counts["answered"],
         "declined": counts["declined"],
+        "unfinished": counts["unfinished"],
         "by_model": counts["by_model"],
         "quotations": counts["quotations"],
         "right_quotations": counts["right"],
@@ -310,6 +333,7 @@ def rows_of(name: str, measured: AnswerMeasures) -> list[tuple[str, str]]:
         ("dataset", name),
         ("questions", f"{counts['questions']:,}, {counts['unanswerable']:,} of them unanswerable"),
         ("answered", f"{counts['answered']:,}, {counts['by_model']:,} by a language model"),
+        *unfinished_line(counts["unfinished"]),
         ("gold answer contained", _shown(measured["contained"], intervals["contained"])),
         ("sentences an answer", _shown(measured["sentences"], intervals["sentences"], 2)),
         ("precision of quotations", _shown(measured["precision"], intervals["precision"])),

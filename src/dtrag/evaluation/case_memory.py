@@ -20,6 +20,7 @@ from dtrag.evaluation.answers import is_relevant
 from dtrag.evaluation.judged_questions import JudgedQuestion
 from dtrag.evaluation.light_paraphrases import light_paraphrase
 from dtrag.evaluation.passage_names import judged_name
+from dtrag.evaluation.question_limit import within_limit
 
 DEPTH = 10
 MAX_CORRECTED = 2
@@ -40,6 +41,7 @@ class AskedQuestion:
     retrieved: Sequence[SearchResult]
     cited: Sequence[SearchResult]
     shown_case: str | None = None
+    unfinished: bool = False
 
 
 class MemoryUnderTest(Protocol):
@@ -74,12 +76,14 @@ class Comparison:
     question: JudgedQuestion
     asked: str
     group: Group
-    reciprocal_rank: tuple[float, float]
+    reciprocal_rank: tuple[float, float] = (0.0, 0.0)
     """With the memory, and without."""
-    contained: tuple[bool, bool]
-    shown: bool
-    misled: bool
+    contained: tuple[bool, bool] = (False, False)
+    shown: bool = False
+    misled: bool = False
     """A case was shown, and the first passage was relevant only without the memory."""
+    unfinished: bool = False
+    """With or without the memory, it was not answered in time: it counts for no measure."""
 
 
 @dataclass(slots=True)
@@ -124,8 +128,8 @@ async def evaluate_case_memory(
     others = [(question, question.text, "other") for question in second]
     for question, text, group in (*repeats, *others):
         # Without the memory first: a question that is asked with it may become a case.
-        off = await memory.ask(text, memory=False)
-        on = await memory.ask(text, memory=True)
+        off = await _asked(memory, text, memory=False)
+        on = await _asked(memory, text, memory=True)
         run.compared.append(_comparison(question, text, "repeat" if group == "repeat" else "other", on, off))
         done += 1
         if on_progress is not None:
@@ -133,10 +137,18 @@ async def evaluate_case_memory(
     return run
 
 
+async def _asked(memory_under_test: MemoryUnderTest, question: str, *, memory: bool) -> AskedQuestion | None:
+    """What became of the question; None if it was not answered in time."""
+    asked = await within_limit(memory_under_test.ask(question, memory=memory))
+    return None if asked is None or asked.unfinished else asked
+
+
 async def _teach(
     question: JudgedQuestion, memory: MemoryUnderTest, plan: Plan, chance: random.Random, run: CaseMemoryRun
 ) -> None:
-    asked = await memory.ask(question.text, memory=True)
+    asked = await _asked(memory, question.text, memory=True)
+    if asked is None:
+        return
     right = any(is_relevant(passage, question.judgements) for passage in asked.cited)
     up = right
     if chance.random() < plan.wrong_ratings:
@@ -152,7 +164,11 @@ async def _teach(
             run.corrected += 1
 
 
-def _comparison(question: JudgedQuestion, text: str, group: Group, on: AskedQuestion, off: AskedQuestion) -> Comparison:
+def _comparison(
+    question: JudgedQuestion, text: str, group: Group, on: AskedQuestion | None, off: AskedQuestion | None
+) -> Comparison:
+    if on is None or off is None:
+        return Comparison(question=question, asked=text, group=group, unfinished=True)
     ranks = (_reciprocal_rank(question, on), _reciprocal_rank(question, off))
     shown = on.shown_case is not None
     return Comparison(
@@ -185,7 +201,7 @@ def ratios(row: Comparison) -> dict[str, Ratio]:
     """What one question adds to each measure, by group."""
     found: dict[str, Ratio] = {}
     for group in GROUPS:
-        counts = float(row.group == group)
+        counts = float(row.group == group and not row.unfinished)
         gold = counts * bool(row.question.gold)
         on, off = row.reciprocal_rank
         found |= {
@@ -197,7 +213,7 @@ def ratios(row: Comparison) -> dict[str, Ratio]:
             f"{group} shown": (counts * row.shown, counts),
             f"{group} misled": (counts * row.misled, counts),
         }
-    return found
+    return found | {"unfinished": (float(row.unfinished), 1.0)}
 
 
 def rows(run: CaseMemoryRun) -> list[RunRow]:

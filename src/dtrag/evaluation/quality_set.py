@@ -12,6 +12,7 @@ from dtrag.evaluation.answers import AnswerSet
 from dtrag.evaluation.judged_questions import JudgedQuestion
 from dtrag.evaluation.passage_names import article_names, document_names
 from dtrag.evaluation.quality import RAGQualityEvaluator
+from dtrag.evaluation.question_limit import UNFINISHED, unfinished_line, within_limit
 
 CONTEXTS = 10
 """Passages that are judged as contexts of an answer."""
@@ -26,8 +27,12 @@ MEASURES = {
     "refused_wrongly": "answerable, declined although the contexts answer",
     "answered_unanswerable": "unanswerable, answered",
     "degraded": "judged by words because the judge failed",
+    "unfinished": "not answered in time",
 }
-"""Measure -> meaning. Answers that decline count in `accepted` and the two measures of refusals only."""
+"""Measure -> meaning. Unfinished questions count in `unfinished` only.
+
+Answers that decline count in `accepted` and the two measures of refusals only.
+"""
 
 Ask = Callable[[str], Awaitable[Answer]]
 Contexts = Callable[[str, int], Awaitable[Sequence[SearchResult]]]
@@ -45,10 +50,15 @@ async def evaluate_quality(
     rows = []
     for number, question in enumerate(dataset.questions, start=1):
         passages = await contexts(question.text, CONTEXTS)
-        answer = await ask(question.text)
-        texts = [_text(passage) for passage in passages]
-        result = await evaluator.evaluate(question.text, answer.text, texts, ground_truth(question))
-        rows.append(_row(question, answer, passages, result))
+        answer = await within_limit(ask(question.text))
+        if answer is None or answer.unfinished:
+            ratios = dict.fromkeys(MEASURES, (0.0, 0.0)) | {"unfinished": (1.0, 1.0)}
+            details = {"answer": "", "decision": UNFINISHED, "refusal": "", "reasons": [], "degraded": ""}
+            rows.append(RunRow(question.id, question.text, ratios, details))
+        else:
+            texts = [_text(passage) for passage in passages]
+            result = await evaluator.evaluate(question.text, answer.text, texts, ground_truth(question))
+            rows.append(_row(question, answer, passages, result))
         if on_progress is not None:
             on_progress(number, len(dataset.questions))
     return rows
@@ -86,6 +96,7 @@ def _row(question: JudgedQuestion, answer: Answer, passages: Sequence[SearchResu
         "refused_wrongly": (answerable * (result.refusal == "wrong"), answerable),
         "answered_unanswerable": (unanswerable * answered, unanswerable),
         "degraded": (float(bool(result.degraded)), 1.0),
+        "unfinished": (0.0, 1.0),
     }
     details = {
         "answer": answer.text,
@@ -100,8 +111,9 @@ def _row(question: JudgedQuestion, answer: Answer, passages: Sequence[SearchResu
 def rows_of(run: EvaluationRun) -> list[tuple[str, str]]:
     """Names and values for the text output."""
     lines = [("dataset", run.dataset), ("judge", run.settings["judge"]), ("questions", f"{len(run.rows):,}")]
+    lines += unfinished_line(sum(bool(row.ratios["unfinished"][0]) for row in run.rows))
     for measure, estimate in run.estimates().items():
-        if estimate.value is not None and estimate.interval is not None:
+        if measure != "unfinished" and estimate.value is not None and estimate.interval is not None:
             low, high = estimate.interval
             lines.append((measure.replace("_", " "), f"{estimate.value:.3f}  [{low:.3f}, {high:.3f}]"))
     return lines

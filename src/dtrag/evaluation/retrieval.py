@@ -15,6 +15,7 @@ from dtrag.core.metrics.ranking import complete_at, mrr_at, ndcg_at, percentile,
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet, read_set, spread
 from dtrag.evaluation.passage_names import judged_name
+from dtrag.evaluation.question_limit import unfinished_line, within_limit
 
 DEPTH = 50
 PASSAGES = 100
@@ -36,6 +37,7 @@ RetrievalMeasures = TypedDict(
         "dataset": str,
         "mode": str,
         "queries": int,
+        "unfinished": int,
         "unanswerable": int,
         "ndcg@10": float,
         "recall@10": float,
@@ -98,12 +100,13 @@ async def evaluate(
     retrieved_id, relevant_retrieved = "", False
     for number, question in enumerate(dataset.questions, start=1):
         started = time.perf_counter()
-        results, _ = await search(question.text, PASSAGES)
+        searched = await within_limit(search(question.text, PASSAGES))
+        results = searched[0] if searched is not None else []
         latencies.append((time.perf_counter() - started) * 1000)
         ranking = list(dict.fromkeys(judged_name(result, dataset.relevant_ids) for result in results))
         retrieved_id = retrieved_id or next(iter(ranking), "")
         relevant_retrieved = relevant_retrieved or not dataset.relevant_ids.isdisjoint(ranking)
-        rows.append(_measures(ranking[:DEPTH], question))
+        rows.append(_measures(ranking[:DEPTH], question) if searched is not None else _UNFINISHED)
         if on_row is not None:
             on_row(RunRow(question.id, question.text, rows[-1], {"first results": ranking[:5]}))
         if on_progress is not None:
@@ -127,7 +130,14 @@ def _measures(ranking: list[str], question: JudgedQuestion) -> dict[str, Ratio]:
         "precision@5": (precision_at(5, ranking, judgements), 1),
         "mrr@10": (mrr_at(10, ranking, judgements), 1),
         "complete@10": (complete_at(10, ranking, judgements), 1),
+        "unfinished": (0.0, 1),
     }
+
+
+_UNFINISHED: dict[str, Ratio] = dict.fromkeys(
+    ("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10", "complete@10"), (0.0, 0.0)
+) | {"unfinished": (1.0, 1.0)}
+"""A query that was not searched in time: it counts for no measure of the ranking."""
 
 
 def _result(
@@ -140,6 +150,7 @@ def _result(
         "dataset": dataset.name,
         "mode": mode,
         "queries": len(dataset.questions),
+        "unfinished": round((measured["unfinished"].value or 0.0) * len(dataset.questions)),
         "unanswerable": dataset.unanswerable,
         "ndcg@10": value("ndcg@10"),
         "recall@10": value("recall@10"),
@@ -150,7 +161,7 @@ def _result(
         "intervals": {
             name: (round(estimate.interval[0], 4), round(estimate.interval[1], 4))
             for name, estimate in measured.items()
-            if estimate.interval is not None
+            if estimate.interval is not None and name != "unfinished"
         },
         "latency_ms": {"p50": round(percentile(latencies, 0.5), 2), "p95": round(percentile(latencies, 0.95), 2)},
     }
@@ -172,6 +183,7 @@ def rows_of(measured: RetrievalMeasures) -> list[tuple[str, str]]:
         ("dataset", measured["dataset"]),
         ("mode", measured["mode"]),
         ("queries", f"{measured['queries']:,}{left_out}"),
+        *unfinished_line(measured["unfinished"]),
         *(
             (name, f"{value:.4f}  [{intervals[name][0]:.3f}, {intervals[name][1]:.3f}]")
             for name, value in values.items()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.documents import Answer, Citation, SearchResult
+from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.errors import InvalidInput
+from dtrag.evaluation import question_limit
 from dtrag.evaluation.answers import (
     AnsweredQuestion,
     AnswerMeasures,
@@ -22,6 +27,10 @@ from dtrag.evaluation.answers import (
     rows_of,
 )
 from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet
+from dtrag.evaluation.quality import RAGQualityEvaluator
+from dtrag.evaluation.quality_set import evaluate_quality
+from dtrag.evaluation.report import html, markdown
+from dtrag.settings import timeout_multiplier
 
 TEXT = "Valves close at nine. The porter opens them."
 FIRST, SECOND = (0, 21), (22, 44)
@@ -118,6 +127,7 @@ async def test_measures_by_hand() -> None:
             "unanswerable": 4,
             "answered": 5,
             "declined": 3,
+            "unfinished": 0,
             "by_model": 0,
             "quotations": 7,
             "right_quotations": 3,
@@ -160,6 +170,53 @@ async def test_a_model_may_answer_without_a_quotation() -> None:
     measured, _ = await _measure(_set(JudgedQuestion("1", "q", {"a": 1}, ("nine.",))), answers)
     assert (measured["contained"], measured["sentences"], measured["wrong"]) == (1.0, 0.0, 1.0)
     assert (measured["precision"], measured["counts"]["by_model"]) == (None, 1)
+
+
+async def test_a_question_that_does_not_finish_counts_for_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one that the pipeline gave up, nor one that does not come back; both were declined before."""
+    monkeypatch.setattr(question_limit, "QUESTION_S", 0.05)
+    dataset = _set(
+        *(JudgedQuestion(text, text, {"a": 1}, ("nine",)) for text in ("right", "given up", "never")),
+        JudgedQuestion("absent", "absent", {}, answerable=False),
+    )
+    answers = {
+        "right": _answer("Valves close at nine. [1]", _citation("d:1")),
+        "given up": replace(_answer("There was not enough time.", decision="review"), unfinished=True),
+        "absent": replace(_answer("", decision="abstain"), unfinished=True),
+    }
+
+    async def ask(question: str) -> Answer:
+        if question == "never":
+            await asyncio.sleep(60)
+        assert timeout_multiplier() >= 30, "the limits of single steps are longer, too"
+        return answers[question]
+
+    async def read_text(document_id: str) -> str:
+        return TEXT
+
+    async def read_passages(chunk_ids: Sequence[str]) -> Mapping[str, SearchResult]:
+        return {chunk_id: PASSAGES[chunk_id] for chunk_id in chunk_ids}
+
+    rows: list[RunRow] = []
+    measured, _ = await evaluate_answers(ask, read_text, read_passages, dataset, on_row=rows.append)
+    assert timeout_multiplier() == 1
+    counts = measured["counts"]
+    assert (counts["questions"], counts["answered"], counts["declined"], counts["unfinished"]) == (4, 1, 0, 3)
+    assert (measured["contained"], measured["declined_wrongly"], measured["wrong"]) == (1.0, 0.0, 1.0)
+    assert measured["unanswerable"] == {"declined": None, "marked": None, "answered": None}
+    assert ("not finished", "3 in 0.05 s each: in no measure") in rows_of("set", measured)
+    run = EvaluationRun("answers", "set", "1", {}, tuple(rows))
+    estimate = EvaluationRun.from_dict(json.loads(json.dumps(run.as_dict()))).estimates()["unfinished"]
+    assert estimate.value == 0.75
+    assert "| unfinished | 0.7500 |" in markdown(run, None)
+    assert "unfinished" in html(run, None)
+
+    async def contexts(question: str, top_k: int) -> Sequence[SearchResult]:
+        return list(PASSAGES.values())
+
+    quality = await evaluate_quality(ask, contexts, RAGQualityEvaluator(), dataset)
+    assert [row.ratios["unfinished"][0] for row in quality] == [0, 1, 1, 1]
+    assert sum(row.ratios["accepted"][1] for row in quality) == 1
 
 
 def test_a_document_is_relevant_by_its_names_and_an_article_by_its_number() -> None:

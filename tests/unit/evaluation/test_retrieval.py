@@ -62,6 +62,7 @@ async def test_averages_by_hand() -> None:
         "mode": "lexical",
         "queries": 2,
         "unanswerable": 1,
+        "unfinished": 0,
         "ndcg@10": round((first + 1) / 2, 4),
         "recall@10": 1.0,
         "recall@50": 1.0,

@@ -100,6 +100,7 @@ class _AppMemory:
             retrieved=[passages[key] for key in retrieved if key in passages],
             cited=[passages[key] for key in cited if key in passages],
             shown_case=before.case_id if before is not None else None,
+            unfinished=response.unfinished,
         )
 
     async def rate(self, asked: AskedQuestion, *, up: bool) -> None:

@@ -4,6 +4,7 @@ import type { Row, Run } from "./state";
 /** As in dtrag.core.evaluation_run. */
 const LOWER_IS_BETTER = new Set([
   ...["wrong", "declined_wrongly", "marked", "answered", "refused_wrongly", "answered_unanswerable", "degraded"],
+  "unfinished",
   ...["repeat misled", "other misled", "other shown"],
 ]);
 const NEUTRAL = new Set(["sentences", "repeat shown"]);
