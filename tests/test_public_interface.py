@@ -25,7 +25,7 @@ RENAMED: dict[str, str] = {}
 
 def interface() -> set[str]:
     """A line for each thing that programs, clients, scripts and operators may rely on."""
-    lines = {f"name {name}" for name in dtrag.__all__}
+    lines = {f"name {name}" for name in (*dtrag.__all__, "open")}
     lines.update(_http(create_app(Settings.load(environ={})).openapi()))
     lines.update(_commands(typer.main.get_command(app), "dtrag"))
     lines.update(f"setting {declared.name}" for declared in dataclasses.fields(Settings))

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.sources import IngestReport, Progress
     from dtrag.opening import SyncApp
-    from dtrag.packs.regulation_ko.hops import MultiHopRetriever
     from dtrag.packs.regulation_ko.question_entities import EntityMatch, EntityType, RegulationEntityRecognizer
     from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
     from dtrag.pipeline.debate.agent import DebateAgent
@@ -82,6 +81,7 @@ if TYPE_CHECKING:
     from dtrag.retrieval.cache import ResultCache
     from dtrag.retrieval.engine import HybridSearchEngine
     from dtrag.retrieval.lexicon_reader import MultiStageQueryExpander
+    from dtrag.retrieval.regulation_hops import MultiHopRetriever
     from dtrag.retrieval.regulations import EnhancedSearchService
     from dtrag.retrieval.rerank import CrossEncoderReranker
     from dtrag.settings import Settings, get_env_manager
@@ -139,7 +139,7 @@ _HOMES = {
     "EntityMatch": "dtrag.packs.regulation_ko.question_entities",
     "MultiStageQueryExpander": "dtrag.retrieval.lexicon_reader",
     "AdaptiveTopKSelector": "dtrag.packs.regulation_ko.top_k",
-    "MultiHopRetriever": "dtrag.packs.regulation_ko.hops",
+    "MultiHopRetriever": "dtrag.retrieval.regulation_hops",
     "EnhancedSearchService": "dtrag.retrieval.regulations",
     "LangGraphPipeline": "dtrag.pipeline.graph",
     "Pipeline": "dtrag.pipeline.execution",
@@ -178,6 +178,7 @@ _HOMES = {
 _MODULES = frozenset({"embedding_service", "llm_service"})
 """Modules that are used as they are: `dtrag.llm_service.generate_answer(...)`."""
 
+# Without `open`: `from dtrag import *` must not replace the function of that name that every program has.
 __all__ = [
     "STEP_TIMEOUTS",
     "Absence",
@@ -254,7 +255,6 @@ __all__ = [
     "list_tools",
     "llm_service",
     "manifest_from_category",
-    "open",
     "open_sync",
     "step1_intent",
     "step2_retrieve",
@@ -295,7 +295,7 @@ def open_sync(*, data_dir: str | Path | None = None, database_url: str | None = 
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__})  # `open` is among the former
 
 
 def __getattr__(name: str) -> Any:

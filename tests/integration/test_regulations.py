@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+import dtrag
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
+from dtrag.core.access.confinement import confined
 from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope, Viewer
 from dtrag.core.chat import Message
 from dtrag.core.provisions import Amendment
@@ -433,3 +435,29 @@ async def test_the_conversation_tells_which_regulation_is_meant(app: App) -> Non
         answer = await app.pipeline.execute(question, history=history)
         assert [citation.label for citation in answer.citations] == ([label] if label else []), answer.answer
         history += [Message("user", question), Message("assistant", answer.answer)]
+
+
+async def test_hops_start_from_passages_of_the_open_app(app: App) -> None:
+    """Without stores; the hidden rule is followed by its readers only."""
+    results, _ = await app.search("차량의 배차와 운행", 20)
+    [start] = [r.chunk_id for r in results if (r.title, r.metadata.get("article")) == ("차량관리규정", "제3조")]
+    retriever = dtrag.MultiHopRetriever(least_relevance=0)
+    found = await retriever.retrieve("차고의 위치와 배차", [start, "unknown"])
+    assert found.initial_results == (start, "unknown")
+    passages = await app.index.fetch(found.hop_results, EVERYTHING, (await app.index.snapshot()).taxonomy)
+    reached = [(passages[hop.chunk_id].title, hop.citation, hop.number) for hop in found.hops]
+    assert reached[0] == ("차량관리규정", "차량관리규정 제2조", 1)
+    assert ("비밀차고규정", "비밀차고규정 제2조", 2) in reached
+    assert found.hops_performed == 2
+    assert {hop.source_id for hop in found.hops} <= set(found.all_results)
+    with confined(await only(app, "Open")):
+        narrow = await retriever.retrieve("차고의 위치와 배차", [start])
+    assert narrow.hops_performed == 1
+    assert not {hop.chunk_id for hop in found.hops if hop.number == 2} & set(narrow.hop_results)
+    with pytest.raises(InvalidInput, match="or neither of them"):
+        dtrag.MultiHopRetriever(object())  # type: ignore[call-overload]
+
+
+def test_an_engine_explains_what_a_wrong_index_is() -> None:
+    with pytest.raises(InvalidInput, match=r"db_manager is a str, which is not an index. Pass .*db_manager=app.index"):
+        dtrag.HybridSearchEngine(db_manager="postgresql://localhost/x")  # type: ignore[arg-type]

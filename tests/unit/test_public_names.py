@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from dtrag.errors import InvalidInput
 from tests.cases import each
 
 
-@each("name", dtrag.__all__)
+@each("name", [*dtrag.__all__, "open"])
 def test_every_public_name_is_there(name: str) -> None:
     value = getattr(dtrag, name)
     assert value is not None
@@ -26,10 +27,17 @@ def test_every_public_name_is_there(name: str) -> None:
 def test_the_page_of_public_names_has_one_line_for_each() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text("utf-8")
     lines = re.findall(r"^\| `(\w+)` \| ([^|]+) \|$", page, re.MULTILINE)
-    assert sorted(name for name, _ in lines) == sorted(dtrag.__all__)
+    assert sorted(name for name, _ in lines) == sorted([*dtrag.__all__, "open"])
     assert all(line.endswith(".") for _, line in lines)
     sections = page.split("\n## ")[1:]
     assert all(re.search(r"\]\([^)]+\.md[^)]*\)", section) for section in sections)
+
+
+def test_importing_all_names_leaves_those_of_python() -> None:
+    names: dict[str, object] = {}
+    exec("from dtrag import *", names)
+    assert names.keys() & vars(builtins).keys() == set()
+    assert "open_sync" in names
 
 
 def test_there_is_nothing_else() -> None:

@@ -18,6 +18,7 @@ from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import QueryCharacteristics, analyze_query
 from dtrag.current_app import active
+from dtrag.errors import InvalidInput
 from dtrag.ports import Embedder, Index, NamedPassages, QueryPack, check_identity
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
@@ -102,6 +103,11 @@ class HybridSearchEngine:
             app = active()
             db_manager, embedding_service = app.index, embedding_service or app.embedder
             analyzer, filter_keys = analyzer or app.analyzer, filter_keys or app.engine.filter_keys
+        if not all(callable(getattr(db_manager, method, None)) for method in ("snapshot", "lexical", "fetch")):
+            raise InvalidInput(
+                f"db_manager is a {type(db_manager).__name__}, which is not an index. Pass the index of an open app "
+                "(db_manager=app.index), or omit it inside `async with dtrag.open():` to search that app."
+            )
         self.filter_keys = frozenset(filter_keys)
         self._index = db_manager
         self._analyzer = analyzer or Analyzer()

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar, cast, overload
 
 from dtrag.core.access.scope import Scope
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import SearchResult, uuid_or_none
+from dtrag.core.ranking.bm25 import LexicalQuery
+from dtrag.core.text.questions import weighted_terms
+from dtrag.current_app import active
+from dtrag.errors import InvalidInput
+from dtrag.packs.regulation_ko import hops
+from dtrag.packs.regulation_ko.citations import cited_texts
 from dtrag.packs.regulation_ko.collection import Collection, Source
-from dtrag.packs.regulation_ko.hops import MAX_HOPS, MultiHopRetriever
+from dtrag.packs.regulation_ko.hops import MAX_HOPS, MIN_RELEVANCE, ChunkStore, MultiHopResult, VectorStore
 from dtrag.ports import CitedProvision, Index, IndexSnapshot
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.multihop import LinkedPassage, lexical_shares, vector_shares
@@ -76,12 +84,117 @@ async def cited_passages(
     pieces = {provision.name: [key for key in provision.chunk_ids if key in scores] for provision in cited}
     relevance = {name: max((scores[key] for key in keys), default=0.0) for name, keys in pieces.items()}
     graph = _CitationGraph(cited, relevance)
-    hops = MultiHopRetriever(graph, graph, cited=graph.cited).retrieve("", graph.initial()).hops
+    reached = hops.MultiHopRetriever(graph, graph, cited=graph.cited).retrieve("", graph.initial()).hops
     passages = []
-    for hop in sorted(hops, key=lambda hop: (-hop.relevance, hop.chunk_id))[:LINKED_PASSAGES]:
+    for hop in sorted(reached, key=lambda hop: (-hop.relevance, hop.chunk_id))[:LINKED_PASSAGES]:
         best = max(pieces[hop.chunk_id], key=lambda key: (key in present, scores[key], key))
         passages.append(LinkedPassage(best, lexical[best], vector.get(best, 0.0), hop.source_id, "cited_by"))
     return passages
+
+
+Result_co = TypeVar("Result_co", bound="MultiHopResult | Awaitable[MultiHopResult]", covariant=True)
+
+
+class MultiHopRetriever(Generic[Result_co]):
+    """As in the pack; without stores it follows the citations of passages of the open app, and is awaited.
+
+    `await MultiHopRetriever().retrieve("휴학", [result.chunk_id for result in results])`
+    """
+
+    @overload
+    def __init__(
+        self: MultiHopRetriever[MultiHopResult],
+        vector_store: VectorStore,
+        chunk_store: ChunkStore,
+        *,
+        cited: Callable[[str], Iterable[str]] = ...,
+        max_hops: int = ...,
+        least_relevance: float = ...,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: MultiHopRetriever[Awaitable[MultiHopResult]],
+        *,
+        max_hops: int = ...,
+        least_relevance: float = ...,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        vector_store: VectorStore | None = None,
+        chunk_store: ChunkStore | None = None,
+        *,
+        cited: Callable[[str], Iterable[str]] = cited_texts,
+        max_hops: int = MAX_HOPS,
+        least_relevance: float = MIN_RELEVANCE,
+    ) -> None:
+        if (vector_store is None) != (chunk_store is None):
+            raise InvalidInput("Pass vector_store and chunk_store, or neither of them to use the open app.")
+        self._options = (max_hops, least_relevance)
+        self._retriever: hops.MultiHopRetriever | None = None
+        if vector_store is not None and chunk_store is not None:
+            self._retriever = hops.MultiHopRetriever(
+                vector_store, chunk_store, cited=cited, max_hops=max_hops, least_relevance=least_relevance
+            )
+
+    def retrieve(self, query: str, initial_results: Sequence[str]) -> Result_co:
+        """The results with the passages that they cite, the more relevant first within a hop; ids are chunk ids.
+
+        Raises `NoActiveApp`, of the open app.
+        """
+        if self._retriever is not None:
+            return cast("Result_co", self._retriever.retrieve(query, initial_results))
+        max_hops, least_relevance = self._options
+        return cast("Result_co", active().regulations.hops(query, initial_results, max_hops, least_relevance))
+
+
+async def hops_from(
+    index: Index,
+    collection: Collection,
+    query: str,
+    initial_results: Sequence[str],
+    *,
+    snapshot: IndexSnapshot,
+    caller: Scope,
+    max_hops: int = MAX_HOPS,
+    least_relevance: float = MIN_RELEVANCE,
+) -> MultiHopResult:
+    """The passages that the initial passages cite, and those that these cite.
+
+    The relevance is the lexical score as a share of the highest of the initial passages, at most 1.
+    """
+    keys = [key for key in initial_results if _is_chunk_id(key)]
+    passages = await index.fetch(keys, caller, snapshot.taxonomy)
+    results = [passages[key] for key in keys if key in passages]
+    cited = await follow_citations(index, collection, results, snapshot, caller)
+    terms = weighted_terms(query)
+    lexical = LexicalQuery.of(terms, await index.statistics([term for term, _ in terms], caller))
+    pieces = {provision.name: list(provision.chunk_ids) for provision in cited}
+    scores = await index.lexical_scores(
+        lexical, [*passages, *(key for each in pieces.values() for key in each)], caller
+    )
+    highest = max((scores.get(key, 0.0) for key in passages), default=0.0)
+    best = {name: max(each, key=lambda key: (scores.get(key, 0.0), key)) for name, each in pieces.items()}
+    relevance = {name: min(1.0, scores.get(key, 0.0) / highest) if highest else 0.0 for name, key in best.items()}
+    graph = _CitationGraph(cited, relevance)
+    retriever = hops.MultiHopRetriever(
+        graph, graph, cited=graph.cited, max_hops=max_hops, least_relevance=least_relevance
+    )
+    found = retriever.retrieve(query, graph.initial())
+    sources = {source.name: result.chunk_id for result in results if (source := collection.source_at(result.chunk_id))}
+    reached = tuple(
+        replace(hop, chunk_id=best[hop.chunk_id], source_id=best.get(hop.source_id) or sources[hop.source_id])
+        for hop in found.hops
+    )
+    return MultiHopResult(
+        tuple(dict.fromkeys(initial_results)), tuple(hop.chunk_id for hop in reached), found.hops_performed, reached
+    )
+
+
+def _is_chunk_id(key: str) -> bool:
+    document_id, _, ordinal = key.rpartition(":")
+    return uuid_or_none(document_id) is not None and ordinal.isdecimal()
 
 
 class _CitationGraph:

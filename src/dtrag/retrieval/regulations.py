@@ -26,6 +26,7 @@ from dtrag.core.verification import Verification
 from dtrag.current_app import active
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Regulation, Source
+from dtrag.packs.regulation_ko.hops import MAX_HOPS, MIN_RELEVANCE, MultiHopResult
 from dtrag.packs.regulation_ko.provision_details import details
 from dtrag.packs.regulation_ko.references import find_provision
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
@@ -35,6 +36,7 @@ from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_changes import compare_days, stale_citations
 from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
+from dtrag.retrieval.regulation_hops import hops_from
 from dtrag.retrieval.regulation_outline import read_outline
 from dtrag.retrieval.regulation_pack import by_article
 from dtrag.retrieval.regulation_verification import verify_citations
@@ -258,6 +260,29 @@ class Regulations:
         """
         _, within, collection = await self._collection(scope, as_of)
         return await verify_citations(text, collection, self._store, within, regulation)
+
+    async def hops(
+        self,
+        query: str,
+        initial_results: Sequence[str],
+        max_hops: int = MAX_HOPS,
+        least_relevance: float = MIN_RELEVANCE,
+        *,
+        scope: Viewer | None = None,
+        as_of: AsOf = None,
+    ) -> MultiHopResult:
+        """The passages that these passages of regulations cite, in at most `max_hops` hops; see `MultiHopRetriever`."""
+        snapshot, within, collection = await self._collection(scope, as_of)
+        return await hops_from(
+            self._index,
+            collection,
+            query,
+            initial_results,
+            snapshot=snapshot,
+            caller=within,
+            max_hops=max_hops,
+            least_relevance=least_relevance,
+        )
 
     async def _collection(self, scope: Viewer | None, as_of: AsOf) -> tuple[IndexSnapshot, Scope, Collection]:
         snapshot = await self._index.snapshot()
