@@ -244,8 +244,14 @@ class App:
             stores.cases, self.index, gate, committed=COMMITTED_PAIRS, vectors=vectors, delta=settings.cbr_delta
         )
         self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
-        self.retention.on_thumbs_down = self.review.offer_rated
-        self.feedback = FeedbackOnAnswers(self.traces, stores.traces, retention=self.retention, record=record)
+        self.feedback = FeedbackOnAnswers(
+            self.traces,
+            stores.traces,
+            retention=self.retention,
+            question_of=self.conversations.question_of,
+            record=record,
+        )
+        self.feedback.on_thumbs_down = self.review.offer_rated
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)
         self.learning = WeightLearning(stores.learning)

@@ -117,6 +117,29 @@ async def test_the_options_of_suggestions(boss: httpx2.AsyncClient) -> None:
     assert "words" in by_words["notes"][0]
 
 
+async def test_nothing_in_common_is_no_suggestion(boss: httpx2.AsyncClient) -> None:
+    await add(boss)
+    assert (await suggest(boss, "Where are bicycles parked?"))["suggestions"] == []
+    assert (await suggest(boss, "Where are bicycles parked?", similarity_method="jaccard"))["suggestions"] == []
+
+
+async def test_a_category_outside_the_tree_is_named(boss: httpx2.AsyncClient) -> None:
+    assert (await add(boss))["notes"] == []
+    added = await add(boss, category_path=["AI", "Robots"])
+    assert "The category AI/Robots is not in the tree" in added["notes"][0]
+    assert [note["code"] for note in added["note_statements"]] == ["case_outside_tree"]
+
+
+async def test_interactions_are_counted_with_and_without_votes(boss: httpx2.AsyncClient) -> None:
+    case_id = (await add(boss))["case_id"]
+    await vote(boss, (await suggest(boss))["log_id"], case_id)
+    await suggest(boss)
+    stats = (await boss.get("/cbr/stats")).json()
+    figures = stats["cbr_system_stats"]
+    assert (figures["total_interactions"], figures["successful_interactions"], figures["success_rate"]) == (2, 1, 1.0)
+    assert stats["neural_selector_readiness"]["total_interactions"] == 1
+
+
 async def test_reading_changing_and_deleting(boss: httpx2.AsyncClient) -> None:
     case_id = (await add(boss, case_id="case-001"))["case_id"]
     assert case_id == "case-001"
@@ -257,7 +280,7 @@ async def test_a_foreign_case_is_like_an_unknown_one(built: House, boss: httpx2.
     log_id = (await suggest(boss, f"Who pays {CANARY}?"))["log_id"]
     editor = await built.client("editor", ["AI/ML"])
     own = await add(editor, content="Mine.")
-    found = await suggest(editor, f"Who pays {CANARY}?", k=50)
+    found = await suggest(editor, f"Does machine learning find who pays {CANARY}?", k=50)
     assert [row["case_id"] for row in found["suggestions"]] == [own["case_id"]]
     assert (await suggest(editor, CANARY, category_path=["HR", "Salary"]))["suggestions"] == []
     for method, end, body in (

@@ -117,3 +117,48 @@ async def test_other_ratings_are_refused_with_a_sentence(built: House, body: dic
 async def test_the_shape_of_the_body_is_checked(built: House, body: dict[str, Any]) -> None:
     kim = await built.client("kim", ["AI"], "reader")
     assert_failure(await kim.post("/chat/feedback", json=body), 422)
+
+
+async def test_an_answer_that_its_reader_found_wrong_waits_without_the_case_memory(built: House) -> None:
+    """With its question, draft and passages; whatever its verdict, and once. By default, no setting is needed."""
+    kim, editor = await built.client("kim", ["AI"], "reader"), await built.client("editor", ["AI"])
+    other = await built.client("other", ["HR"])
+    question = "Which rules does machine learning find?"
+    answered = await kim.post("/chat/run", json={"message": question, "conversation_id": "talk"})
+    trace_id = answered.json()["metadata"]["trace_id"]
+    await rated(built, "kim", trace_id=trace_id, rating=3)
+    assert (await editor.get("/review")).json()["items"] == []
+    for rating in (2, 1):
+        await rated(built, "kim", trace_id=trace_id, rating=rating, reason="It is another rule.")
+    [item] = (await editor.get("/review")).json()["items"]
+    assert (item["proposal"]["question"], item["proposal"]["trace_id"]) == (question, trace_id)
+    assert item["proposal"]["decision"] == answered.json()["metadata"]["decision"]
+    assert item["proposal"]["text"] == answered.json()["response"]
+    shown = (await editor.get(f"/review/{item['item_id']}")).json()["proposal"]
+    cited = {passage["chunk_id"] for passage in shown["passages"] if passage["cited"]}
+    assert cited == {source["chunk_id"] for source in answered.json()["sources"]} != set()
+    assert (await other.get("/review")).json()["items"] == []
+
+
+async def test_a_question_whose_text_is_nowhere_does_not_wait(built: House) -> None:
+    await built.client("kim", ["AI"], "reader")
+    await rated(built, "kim", trace_id=await asked(built, "kim"), thumbs="down")
+    assert await built.waiting() == []
+
+
+async def test_ratings_have_a_mean_in_the_metrics(built: House) -> None:
+    await built.client("kim", ["AI"], "reader")
+    boss = await built.client("boss", None, "admin")
+
+    async def mean() -> str:
+        [line] = [
+            row for row in (await boss.get("/metrics")).text.splitlines() if row.startswith("dtrag_answer_rating")
+        ]
+        return line
+
+    assert await mean() == "dtrag_answer_rating_avg 0.0"
+    await rated(built, "kim", trace_id=await asked(built, "kim"), rating=4)
+    trace_id = await asked(built, "kim")
+    for _ in range(2):  # the same again is no rating
+        await rated(built, "kim", trace_id=trace_id, thumbs="down")
+    assert await mean() == "dtrag_answer_rating_avg 2.5"

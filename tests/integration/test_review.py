@@ -15,7 +15,7 @@ from dtrag.app import App, app_on, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import PUBLISHED, Access, Grant, Scope
 from dtrag.core.answers.citation_labels import label
-from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, content_hash
+from dtrag.core.cases.case import Case, CaseLog, CitedPassage, content_hash
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.review import Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
@@ -483,10 +483,10 @@ async def test_an_answer_that_its_reader_found_wrong_waits(
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
     who = replace(await caller(app, "House/Kitchen"), key_id=uuid.uuid4())
     answer = await app.ask("How is a broth seasoned?", scope=who.access, owner=who.owner)
-    assert await app.retention.feedback(answer.trace_id, FeedbackType.IGNORED, who) is not None
+    await app.feedback.give(answer.trace_id, rating=3, caller=who)
     assert await app.review.waiting() == ([], 0)
-    for _ in range(2):
-        assert await app.retention.feedback(answer.trace_id, FeedbackType.THUMBS_DOWN, who) is not None
+    for rating in (1, 2):
+        await app.feedback.give(answer.trace_id, rating=rating, caller=who)
     [item], _ = await app.review.waiting(caller=await caller(app, "House/Kitchen"))
     assert item.proposal["question"] == "How is a broth seasoned?"
     assert item.proposal["reasons"] == ["A reader found the answer wrong."]

@@ -17,7 +17,7 @@ Row = Any
 """A row of either database: values by column."""
 FORGOTTEN = ("forget_support", "forget_confirmations")
 """Statements that delete what confirmed a case that becomes another one."""
-STATISTICS = ("case_totals", "response_time", "voters", "most_used", "largest_categories", "methods")
+STATISTICS = ("case_totals", "interactions", "voters", "most_used", "largest_categories", "methods")
 """Statements whose rows are the figures of a scope."""
 _CASE = (
     "case_id",
@@ -120,10 +120,10 @@ def decision_counts(rows: Iterable[Row]) -> DecisionCounts:
 
 def statistics_of(rows: Mapping[str, Sequence[Row]], path_of: Callable[[Any], tuple[str, ...]]) -> CaseStatistics:
     """The figures in the rows of `STATISTICS`; `path_of` reads the column of a category."""
-    [totals], [times] = rows["case_totals"], rows["response_time"]
+    [totals], [interactions] = rows["case_totals"], rows["interactions"]
     return CaseStatistics(
         **dict(totals),
-        **dict(times),
+        **dict(interactions),
         voters=tuple(
             VoterCount(row["user_id"] or "", bool(row["answered"]), row["interactions"], row["successes"])
             for row in rows["voters"]

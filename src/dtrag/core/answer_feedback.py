@@ -14,6 +14,7 @@ from dtrag.errors import InvalidInput
 MAX_REASON = 1_000
 _UP, _DOWN, _NEITHER = FeedbackType.THUMBS_UP, FeedbackType.THUMBS_DOWN, FeedbackType.IGNORED
 _RATINGS: Mapping[int | None, FeedbackType] = {1: _DOWN, 2: _DOWN, 3: _NEITHER, 4: _UP, 5: _UP}
+RATING_OF_THUMBS: Mapping[FeedbackType, int] = {_UP: 5, _NEITHER: 3, _DOWN: 1}
 _THUMBS = {"up": _UP, "down": _DOWN}
 
 

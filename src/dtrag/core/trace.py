@@ -68,6 +68,10 @@ class Trace:
     steps: tuple[StepTrace, ...]
     calls: tuple[CallTrace, ...]
     debate: Mapping[str, Any] | None = None
+    cited: tuple[str, ...] = ()
+    """Ids of the passages that the answer cites."""
+    as_of: str = ""
+    """The day of the question; "" for today's texts."""
 
     @property
     def troubled(self) -> bool:
@@ -104,6 +108,7 @@ class Trace:
             "calls": tuple(CallTrace(**call) for call in row["calls"]),
             "degraded": tuple(row["degraded"]),
             "document_ids": tuple(row["document_ids"]),
+            "cited": tuple(row.get("cited", ())),
         }
         return cls(**{**row, **parts})
 

@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Protocol
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_within, scope_rows
@@ -37,6 +36,7 @@ from dtrag.governance.review_answers import (
 )
 from dtrag.ingestion.classify import Classifier
 from dtrag.memory.review_cases import ReviewCases
+from dtrag.pipeline.answer_feedback import TextOf
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.ports import Index, Recorder, ReviewStore, unrecorded
 
@@ -52,12 +52,6 @@ _LOG = logging.getLogger(__name__)
 
 
 FeedbackBy = Callable[[str, Collection[uuid.UUID]], Awaitable[Mapping[uuid.UUID, AnswerFeedback]]]
-
-
-class AnswerOf(Protocol):
-    """Finds the text of an answer by its trace, for a caller who may see it; "" without one."""
-
-    async def __call__(self, trace_id: str, *, caller: Caller) -> str: ...
 
 
 async def _no_feedback(voter: str, trace_ids: Collection[uuid.UUID]) -> Mapping[uuid.UUID, AnswerFeedback]:
@@ -84,7 +78,7 @@ class Review:
         review_below: float = 0.0,
         cases: ReviewCases | None = None,
         feedback_by: FeedbackBy = _no_feedback,
-        answer_of: AnswerOf = _no_text,
+        answer_of: TextOf = _no_text,
     ):
         if not 0.0 <= review_below <= 1.0:
             raise InvalidInput(f"DTRAG_REVIEW_BELOW is {review_below:g}, but must be from 0 (off) to 1.")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from dtrag.core.cases.case import Case, CaseLog, ScoredCases, SimilarityMethod
 from dtrag.core.cases.statistics import CaseStatistics, CategoryCount
+from dtrag.core.statements import stated
 from dtrag.core.taxonomy.tree import Taxonomy
 
 
@@ -45,6 +46,21 @@ class CaseExport:
     interactions: tuple[CaseLog, ...]
     statistics: CaseStatistics
     complete: bool
+
+
+def notes_on(case: Case) -> tuple[str, ...]:
+    """What to know about a new case."""
+    if case.node_id is not None:
+        return ()
+    path = "/".join(case.category_path)
+    return (
+        stated(
+            "case_outside_tree",
+            "The category {category} is not in the tree: only callers of the whole tree see the case, and it stays so "
+            "when the category is added. Give the case a category of the tree.",
+            category=path,
+        ),
+    )
 
 
 InCategory = TypeVar("InCategory", Case, CaseLog, CategoryCount)

@@ -185,7 +185,8 @@ class CaseMemory:
         prefix: bool = False,
         caller: Caller = LOCAL,
     ) -> Suggestions:
-        """The `k` most similar cases, best first; the interaction is stored, so that feedback can name it.
+        """The `k` most similar cases, best first, without those of similarity 0; the interaction is stored, so that
+        feedback can name it.
 
         `category_path` restricts to one category, or with `prefix` to its branch. SEMANTIC is combined with the
         similarity of words. Suggesting does not count as use.
@@ -206,6 +207,7 @@ class CaseMemory:
             min_quality=case_input.quality(min_quality),
         )
         nearest = await self._suggester.nearest(case_query, scope)
+        nearest = replace(nearest, cases=[(case, score) for case, score in nearest.cases if score > 0])
         seconds = time.perf_counter() - started
         log = CaseLog(
             log_id=str(uuid.uuid4()),

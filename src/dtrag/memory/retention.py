@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Literal
@@ -94,15 +94,11 @@ class CaseEffect:
     note: str = ""
 
 
-async def _no_offer(log: CaseLog, caller: Caller) -> None:
-    """Answers are not offered for review."""
-
-
 class Retention:
     """Writes what happened with answers to the case store of one app.
 
     `retain`: which answers become cases: never, thumbs_up or always. Without `keeps_text` questions are stored as
-    hashes only. `on_thumbs_down` gets the interaction of an answer that a caller found wrong.
+    hashes only.
     """
 
     def __init__(
@@ -124,7 +120,6 @@ class Retention:
         self._expiry = expiry or LogExpiry(store, days=0)
         self._now = now
         self._dropped = 0
-        self.on_thumbs_down: Callable[[CaseLog, Caller], Awaitable[None]] = _no_offer
         self._writer: BatchWriter[AnsweredQuestion] = BatchWriter(
             "cases", self._write_batch, batch_size=BATCH, delay=WRITE_S, log=_LOG, prepare=self._report_dropped
         )
@@ -157,22 +152,20 @@ class Retention:
         except DatabaseUnavailable as error:
             _LOG.error("%d interactions could not be written", len(self._writer), exc_info=error)
 
-    async def feedback(
-        self, trace_id: str, kind: FeedbackType, caller: Caller, *, repeated: bool = False
-    ) -> CaseEffect | None:
-        """What the caller's feedback on an own answer does to the memory; None for an unknown interaction.
-
-        A vote on the case that was shown with the answer, or on the case that was made of it; the first thumbs-up makes
-        that case. Feedback that is `repeated` changes nothing. Durable when this returns. Raises `DatabaseUnavailable`.
-        """
+    async def interaction(self, trace_id: str, caller: Caller) -> CaseLog | None:
+        """The interaction of an own answer; None for an unknown one. Raises `DatabaseUnavailable`."""
         await self.flush()
         log = await self._store.log(trace_id, caller.owner)
-        if log is None or log.kind != "answer":
-            return None
+        return log if log is not None and log.kind == "answer" else None
+
+    async def feedback(self, log: CaseLog, kind: FeedbackType, caller: Caller) -> CaseEffect:
+        """What the caller's feedback on an own answer does to the memory.
+
+        A vote on the case that was shown with the answer, or on the case that was made of it; the first thumbs-up makes
+        that case. Durable when this returns. Raises `DatabaseUnavailable`.
+        """
         taxonomy = (await self._index.snapshot()).taxonomy
         scope = caller.access.at(log.as_of).resolved(taxonomy)
-        if kind is FeedbackType.THUMBS_DOWN and not repeated:
-            await self.on_thumbs_down(log, caller)
         voted = await self._cases_of(log, kind, scope)
         case = voted[0] if voted else None
         if case is None and kind is FeedbackType.THUMBS_UP:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import scope_rows
-from dtrag.core.answer_feedback import AnswerFeedback, feedback_type, reason_text
-from dtrag.core.cases.case import FeedbackType
+from dtrag.core.answer_feedback import RATING_OF_THUMBS, AnswerFeedback, feedback_type, reason_text
+from dtrag.core.cases.case import CaseLog, CitedPassage, FeedbackType
 from dtrag.core.documents import uuid_or_none
+from dtrag.core.editions import parse_date
+from dtrag.core.trace import Trace
 from dtrag.errors import NotFound
 from dtrag.memory.retention import CaseEffect, Retention
 from dtrag.pipeline.recall import FLAG
@@ -36,8 +38,26 @@ class FeedbackOutcome:
     note: str = ""
 
 
+class TextOf(Protocol):
+    """Finds a text of an answer by its trace, for a caller who may see it; "" without one."""
+
+    async def __call__(self, trace_id: str, *, caller: Caller) -> str: ...
+
+
+async def _no_text(trace_id: str, *, caller: Caller) -> str:
+    return ""
+
+
+async def _no_offer(log: CaseLog, caller: Caller) -> None:
+    """Answers are not offered for review."""
+
+
 class FeedbackOnAnswers:
-    """Takes feedback on the answers of one app."""
+    """Takes feedback on the answers of one app.
+
+    `question_of` finds the question of an answer that the case memory does not hold. `on_thumbs_down` gets the
+    interaction of an answer that a caller found wrong, `on_rating` every new rating, from 1 to 5.
+    """
 
     def __init__(
         self,
@@ -45,12 +65,16 @@ class FeedbackOnAnswers:
         store: TraceStore,
         *,
         retention: Retention | None = None,
+        question_of: TextOf = _no_text,
         record: Recorder = unrecorded,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
         self._traces = traces
         self._store = store
         self._retention = retention
+        self._question_of = question_of
+        self.on_thumbs_down: Callable[[CaseLog, Caller], Awaitable[None]] = _no_offer
+        self.on_rating: Callable[[int], None] = lambda rating: None
         self._record = record
         self._now = now
 
@@ -70,7 +94,8 @@ class FeedbackOnAnswers:
         and for answers to others.
         """
         kind, text = feedback_type(rating, thumbs), reason_text(reason)
-        identifier = await self._own(trace_id, caller)
+        trace = await self._own(trace_id, caller)
+        identifier = trace.trace_id
         earlier = (await self.given([identifier], caller=caller)).get(identifier)
         changed = earlier is None or (earlier.feedback, earlier.reason) != (kind, text)
         if changed:
@@ -78,8 +103,11 @@ class FeedbackOnAnswers:
                 trace_id=identifier, voter=caller.owner, feedback=kind, reason=text, given_at=self._now()
             )
             await self._store.put_feedback(given)
-        repeated = earlier is not None and earlier.feedback == kind
-        done = await self._in_memory(identifier, kind, caller, repeated=repeated)
+            self.on_rating(rating or RATING_OF_THUMBS[kind])
+        log = await self._remembered(trace, caller)
+        if kind is FeedbackType.THUMBS_DOWN and (earlier is None or earlier.feedback is not kind):
+            await self.on_thumbs_down(log or await self._interaction_of(trace, caller), caller)
+        done = await self._in_memory(log, kind, caller)
         outcome = FeedbackOutcome(
             trace_id=str(identifier),
             feedback=kind,
@@ -104,22 +132,45 @@ class FeedbackOnAnswers:
         """The caller's own feedback on these answers, by the ids of their traces; never that of others."""
         return await self._store.feedback_by(caller.owner, trace_ids)
 
-    async def _in_memory(
-        self, trace_id: uuid.UUID, kind: FeedbackType, caller: Caller, *, repeated: bool
-    ) -> CaseEffect:
-        """What the feedback does to the case memory, if it is on."""
-        if self._retention is None or FLAG not in active_flags():
-            return CaseEffect(note=_OFF)
-        done = await self._retention.feedback(str(trace_id), kind, caller, repeated=repeated)
-        return done if done is not None else CaseEffect(note=_NOT_REMEMBERED)
+    @property
+    def _remembers(self) -> Retention | None:
+        """The case memory, if it is on."""
+        return self._retention if FLAG in active_flags() else None
 
-    async def _own(self, trace_id: str | uuid.UUID, caller: Caller) -> uuid.UUID:
-        """The id, if it is that of an answer to this caller. Raises `NotFound`."""
+    async def _remembered(self, trace: Trace, caller: Caller) -> CaseLog | None:
+        """The interaction that the case memory holds."""
+        memory = self._remembers
+        return await memory.interaction(str(trace.trace_id), caller) if memory is not None else None
+
+    async def _interaction_of(self, trace: Trace, caller: Caller) -> CaseLog:
+        """The interaction as the trace has it, with the question of the conversation."""
+        question = await self._question_of(str(trace.trace_id), caller=caller)
+        return CaseLog(
+            log_id=str(trace.trace_id),
+            timestamp=trace.created_at,
+            query=question or trace.question,
+            user_id=caller.owner,
+            kind="answer",
+            passages=tuple(CitedPassage(chunk_id, b"") for chunk_id in trace.cited),
+            as_of=parse_date("as_of", trace.as_of or None),
+            details={"decision": trace.decision, "confidence": trace.confidence},
+        )
+
+    async def _in_memory(self, log: CaseLog | None, kind: FeedbackType, caller: Caller) -> CaseEffect:
+        """What the feedback does to the case memory, if it is on."""
+        memory = self._remembers
+        if memory is None:
+            return CaseEffect(note=_OFF)
+        return await memory.feedback(log, kind, caller) if log is not None else CaseEffect(note=_NOT_REMEMBERED)
+
+    async def _own(self, trace_id: str | uuid.UUID, caller: Caller) -> Trace:
+        """The trace, if it is that of an answer to this caller. Raises `NotFound`."""
         identifier = uuid_or_none(trace_id)
         if identifier is not None:
             try:
-                if (await self._traces.get(identifier, caller=caller)).owner == caller.owner:
-                    return identifier
+                trace = await self._traces.get(identifier, caller=caller)
+                if trace.owner == caller.owner:
+                    return trace
             except NotFound:
                 pass
         raise NotFound(

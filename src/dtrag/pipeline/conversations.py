@@ -118,9 +118,17 @@ class Conversations:
 
     async def answer_of(self, trace_id: str, *, caller: Caller = LOCAL) -> str:
         """The caller's stored answer of this trace; "" without one that the caller may see."""
-        identifier = uuid_or_none(trace_id)
-        turn = await self._store.turn_of(identifier, caller.owner, self._since()) if identifier else None
+        turn = await self._turn_of(trace_id, caller)
         return (await self._visible([turn], caller.access))[0].answer if turn else ""
+
+    async def question_of(self, trace_id: str, *, caller: Caller = LOCAL) -> str:
+        """The caller's stored question of this trace; "" without one."""
+        turn = await self._turn_of(trace_id, caller)
+        return turn.question if turn else ""
+
+    async def _turn_of(self, trace_id: str, caller: Caller) -> Turn | None:
+        identifier = uuid_or_none(trace_id)
+        return await self._store.turn_of(identifier, caller.owner, self._since()) if identifier else None
 
     async def delete(self, conversation: str, *, caller: Caller = LOCAL) -> None:
         """Delete a conversation of the caller. Raises `NotFound`."""

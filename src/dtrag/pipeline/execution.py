@@ -223,10 +223,16 @@ def _trace(state: PipelineState, response: PipelineResponse, owner: str) -> Trac
         seconds=response.latency,
         degraded=response.degraded,
         document_ids=_documents(state),
+        cited=tuple(dict.fromkeys(citation.chunk_id for citation in state.citations)),
+        as_of=_day(steps.running(state).scope.as_of),
         steps=tuple(recording.steps),
         calls=tuple(recording.calls),
         debate=None if response.debate is None else response.debate.as_dict(),  # `Traces` may remove texts
     )
+
+
+def _day(as_of: datetime.date | None) -> str:
+    return "" if as_of is None else as_of.isoformat()
 
 
 def _documents(state: PipelineState) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def test_the_suggestions_of_one_key_count_up_to_a_quarter(
     statistics = CaseStatistics(voters=voters)
     readiness = Readiness.of(statistics)
     assert (readiness.interactions, readiness.successes, readiness.ready) == (interactions, successes, ready)
-    assert statistics.total_interactions == sum(voter.interactions for voter in voters)
+    assert statistics.rated_interactions == sum(voter.interactions for voter in voters)
 
 
 async def test_one_key_cannot_make_it_ready() -> None:

@@ -17,6 +17,7 @@ from dtrag.core.access.scope import Access, Grant, Viewer
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, ReuseDecision, Vote, content_hash
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.errors import NotFound
 from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.pipeline.recall import FLAG
 from dtrag.pipeline.state import PipelineResponse
@@ -251,7 +252,7 @@ async def test_a_thumbs_down_is_offered_and_keeps_the_case_silent(app: App) -> N
     async def offer(log: object, caller: Caller) -> None:
         offered.append((log, caller.name))
 
-    app.retention.on_thumbs_down = offer
+    app.feedback.on_thumbs_down = offer
     answer = await app.pipeline.execute(QUESTION)
     assert await rate(app, answer, "down") is None
     assert await rate(app, answer, "up") is not None
@@ -287,7 +288,8 @@ async def test_a_changed_passage_makes_no_case(app: App) -> None:
 async def test_a_caller_of_another_branch_cannot_rate_or_see(app: App) -> None:
     stranger = Caller("eve", "reader", Access())
     answer = await app.pipeline.execute(QUESTION, owner="kim")
-    assert await app.retention.feedback(answer.trace_id, FeedbackType.THUMBS_UP, stranger) is None
+    with pytest.raises(NotFound):
+        await app.feedback.give(answer.trace_id, thumbs="up", caller=stranger)
     assert await stored(app) == []
 
 

@@ -1718,6 +1718,106 @@ export interface components {
             reason_statements: components["schemas"]["StatementShape"][];
         };
         /**
+         * AddedCase
+         * @description A new case.
+         */
+        AddedCase: {
+            /**
+             * As Of
+             * @description The day of the question; null: today's texts.
+             */
+            as_of: string | null;
+            /**
+             * Case Id
+             * @description Its id.
+             */
+            case_id: string;
+            /**
+             * Category Path
+             * @description The category, outermost name first.
+             */
+            category_path: string[];
+            /**
+             * Content
+             * @description What it says; of a case made from an answer the labels of its citations.
+             */
+            content: string;
+            /**
+             * Created At
+             * @description ISO 8601 in UTC.
+             */
+            created_at: string;
+            /**
+             * Downvotes
+             * @description Votes thumbs_down.
+             */
+            downvotes: number;
+            /**
+             * Metadata
+             * @description Its metadata.
+             */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Note Statements
+             * @description The notes with codes.
+             */
+            note_statements: components["schemas"]["StatementShape"][];
+            /**
+             * Notes
+             * @description Remarks, such as that its category is not in the tree.
+             */
+            notes: string[];
+            /**
+             * Origin
+             * @description How it came to be.
+             * @enum {string}
+             */
+            origin: "manual" | "answer" | "review";
+            /**
+             * Passages
+             * @description Ids of the passages that it cites.
+             */
+            passages: string[];
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             */
+            quality_score: number;
+            /**
+             * Query
+             * @description The question; empty where questions are stored without text.
+             */
+            query: string;
+            /**
+             * Status
+             * @description An archived case is never suggested.
+             * @enum {string}
+             */
+            status: "active" | "archived";
+            /**
+             * Success Rate
+             * @description Share of the votes that reported success.
+             */
+            success_rate: number;
+            /**
+             * Updated At
+             * @description ISO 8601 in UTC.
+             */
+            updated_at: string;
+            /**
+             * Upvotes
+             * @description Votes thumbs_up and selected.
+             */
+            upvotes: number;
+            /**
+             * Usage Count
+             * @description Number of votes on it; suggesting does not count.
+             */
+            usage_count: number;
+        };
+        /**
          * AddEntriesBody
          * @description Entries to add.
          */
@@ -7316,7 +7416,7 @@ export interface components {
             };
             /**
              * Success Rate
-             * @description Their share, in [0, 1].
+             * @description Their share of those with feedback, in [0, 1].
              */
             success_rate: number;
             /**
@@ -7331,7 +7431,7 @@ export interface components {
             total_cases: number;
             /**
              * Total Interactions
-             * @description Interactions.
+             * @description Suggestions and answers, with and without feedback.
              */
             total_interactions: number;
             /**
@@ -9694,7 +9794,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CaseShape"];
+                    "application/json": components["schemas"]["AddedCase"];
                 };
             };
             /** @description The body cannot be read. */

@@ -363,11 +363,11 @@ from cbr_cases where :cases is null or case_id in (select value from json_each(:
 group by node_id, case when node_id is null then category_path end
 order by cases desc, category_path, node_id limit 10
 
--- name: response_time
-select coalesce(avg(execution_time_ms), 0.0) as average_response_time_ms
-from cbr_logs
-where kind = 'suggestion' and similarity_method <> ''
-      and (:logs is null or log_id in (select value from json_each(:logs)))
+-- name: interactions
+select count(*) as total_interactions,
+       coalesce(avg(execution_time_ms) filter (where kind = 'suggestion' and similarity_method <> ''), 0.0)
+           as average_response_time_ms
+from cbr_logs where :logs is null or log_id in (select value from json_each(:logs))
 
 -- name: voters
 select user_id, kind = 'answer' as answered, count(*) as interactions,

@@ -42,6 +42,8 @@ class CaseStatistics:
 
     total_cases: int = 0
     archived_cases: int = 0
+    total_interactions: int = 0
+    """Suggestions and answered questions, with and without feedback."""
     voters: Sequence[VoterCount] = ()
     average_response_time_ms: float = 0.0
     average_quality_score: float = 0.0
@@ -52,7 +54,7 @@ class CaseStatistics:
     similarity_method_usage: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def total_interactions(self) -> int:
+    def rated_interactions(self) -> int:
         """Interactions with feedback."""
         return sum(voter.interactions for voter in self.voters)
 
@@ -64,7 +66,7 @@ class CaseStatistics:
     @property
     def success_rate(self) -> float:
         """Share of successful ones of the interactions with feedback; 0.0 without any."""
-        return self.successful_interactions / self.total_interactions if self.total_interactions else 0.0
+        return self.successful_interactions / self.rated_interactions if self.rated_interactions else 0.0
 
     @property
     def category_distribution(self) -> dict[str, int]:

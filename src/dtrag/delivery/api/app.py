@@ -160,6 +160,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.tools.on_executed = service.telemetry.tools.record
         service.opened.pipeline.on_answer = service.telemetry.pipeline.record
         service.opened.cases.on_suggestion = service.telemetry.cases.suggested
+        service.opened.feedback.on_rating = service.telemetry.pipeline.rated
         service.opened.cases.on_feedback = service.telemetry.cases.voted
         service.telemetry.admission.loads = service.opened.run.admission.loads
         await _warn_of_settings(service.opened)

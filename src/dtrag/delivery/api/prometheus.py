@@ -156,6 +156,12 @@ class PipelineTelemetry:
             self._recalls.labels(outcome)
         self._tokens = Counter("dtrag_model_tokens", "Tokens of language models.", ["direction"], registry=registry)
         self._cost = Counter("dtrag_model_cost_won", "Cost of language models, in won.", registry=registry)
+        self._ratings: deque[int] = deque(maxlen=NEWEST)
+        Gauge(
+            "dtrag_answer_rating_avg",
+            "Mean of the newest ratings of answers from 1 to 5, with thumbs up as 5 and down as 1; 0 without any.",
+            registry=registry,
+        ).set_function(lambda: sum(self._ratings) / len(self._ratings) if self._ratings else 0.0)
         for share in (50, 95, 99):
             name = f"dtrag_pipeline_latency_p{share}"
             documentation = f"Latency that {share} in 100 of the newest answers did not exceed, in seconds."
@@ -163,6 +169,10 @@ class PipelineTelemetry:
         for column, quantity in ((1, "confidence"), (2, "sources_count")):
             gauge = Gauge(f"dtrag_pipeline_{quantity}_avg", "Mean of the newest answers.", registry=registry)
             gauge.set_function(partial(self._mean, column))
+
+    def rated(self, rating: int) -> None:
+        """Count a rating of an answer."""
+        self._ratings.append(rating)
 
     def record(self, response: PipelineResponse, steps: Sequence[StepTrace]) -> None:
         """Count an answer and its steps."""

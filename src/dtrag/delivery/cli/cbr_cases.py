@@ -126,6 +126,11 @@ def add(
             as_of=as_of,
         ),
     )
+    from dtrag.delivery.cli.console import note
+    from dtrag.memory.case_results import notes_on
+
+    for text in notes_on(case):
+        note(text)
     return _show_change("Added", case, as_json)
 
 

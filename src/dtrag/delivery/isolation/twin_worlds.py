@@ -20,6 +20,7 @@ from dtrag.core.chat import Message, Reply, Usage
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.isolation.asgi_client import send_request
 from dtrag.errors import InvalidInput
+from dtrag.evaluation.twins.askers import ASKERS
 from dtrag.evaluation.twins.case_memory import QUESTIONS
 from dtrag.evaluation.twins.library import (
     ONE,
@@ -188,7 +189,8 @@ async def _add_cases(app: App) -> None:
     """Cases of both worlds, which cite shared documents."""
     documents = await app.documents(1_000, scope=EVERYTHING)
     for number, (question, path) in enumerate(zip(QUESTIONS, CASE_BRANCHES, strict=True)):
-        cited = sorted(document.document_id for document in documents if document.taxonomy_path == path)[0]
+        # The same in both worlds: an edition of a regulation may have another id in a world with more regulations.
+        cited = min((each.title, each.document_id) for each in documents if each.taxonomy_path == path)[1]
         for copy, passages in enumerate(((), (f"{cited}:0",))):
             await app.cases.add(question, path, "See the guide.", case_id=f"shared-{number}-{copy}", passages=passages)
 
@@ -245,15 +247,15 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
 
 
 async def _sender(app: App, uploads: Path) -> Send:
-    """A function that sends requests through the service, with a key for each visitor."""
+    """A function that sends requests through the service, with a key for each visitor and asker."""
     api = create_app(app.settings)
     service = api.state.service
     service.opened = app
     await asyncio.to_thread(uploads.mkdir)
     service.uploads = uploads
     secrets = {}
-    for visitor in VISITORS:
-        created = await app.keys.create(visitor.name, list(visitor.paths), visitor.role, rate=RATE)
+    for visitor in (*VISITORS, *ASKERS):
+        created = await app.keys.create(visitor.name, list(visitor.paths) or None, visitor.role, rate=RATE)
         secrets[visitor.name] = created.secret
 
     async def send(visitor: Visitor, sent: Sent) -> Received:

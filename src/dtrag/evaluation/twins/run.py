@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
+from dtrag.evaluation.twins.askers import ask_in_one_world
 from dtrag.evaluation.twins.library import VISITORS, Visitor
 from dtrag.evaluation.twins.scenarios import SCENARIOS
 from dtrag.evaluation.twins.visits import Comparison, World, compare
@@ -46,10 +47,11 @@ async def play_round(
     most: int | None = None,
     on_progress: OnProgress = lambda comparison: None,
 ) -> None:
-    """Play every scenario once, until `most` requests were sent in all.
+    """Play every scenario once, until `most` requests were sent in all; before that, others ask in the first world.
 
     Reading scenarios are played by all visitors concurrently, writing ones one after the other.
     """
+    await ask_in_one_world(worlds[0], f"{seed}:{number}")
     for scenario in SCENARIOS:
         name = f"{seed}:{number}:{scenario.name}"
         if scenario.writes:

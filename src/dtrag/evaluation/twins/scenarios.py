@@ -12,13 +12,13 @@ from typing import Any
 from urllib.parse import quote
 
 from dtrag.core.document_listing import SORTS
-from dtrag.evaluation.twins import case_memory
+from dtrag.evaluation.twins import askers, case_memory
 from dtrag.evaluation.twins.library import SHARED, UPLOADED
 from dtrag.evaluation.twins.registry import EXEMPT, SCENARIOS, routes_tried, scenario
 from dtrag.evaluation.twins.regulation_books import CITING_TEXT, DAYS, EVERYDAY, NAMES, REFERENCES
 from dtrag.evaluation.twins.visits import Received, Route, Visit
 
-__all__ = ["EXEMPT", "SCENARIOS", "case_memory", "routes_tried"]
+__all__ = ["EXEMPT", "SCENARIOS", "askers", "case_memory", "routes_tried"]
 
 TEXT = "text/plain"
 _BOUNDARY = "dtrag-twin-worlds"
@@ -220,9 +220,12 @@ async def tracing(visit: Visit) -> None:
     await visit.send("GET", "/traces", query="?limit=2")
 
 
-@scenario(("POST", "/chat/run"), ("POST", "/chat/feedback"))
+@scenario(("POST", "/chat/run"), ("POST", "/chat/feedback"), writes=True)
 async def rating(visit: Visit) -> None:
-    """Feedback on one's own answer, on an administrator's, and on one that does not exist."""
+    """Feedback on one's own answer, on an administrator's, and on one that does not exist.
+
+    Answers that a visitor finds wrong wait in the review queue, which other visitors see.
+    """
     answered = await visit.send("POST", "/chat/run", {"message": visit.words.question()})
     own = str(answered.json.get("metadata", {}).get("trace_id"))
     foreign = visit.world.known["administrator's trace"]

@@ -470,7 +470,8 @@ class CaseLogContract:
         await stores.cases.vote(vote("one", DOWN, log_id="c", success=False), EVERYTHING)
         figures = await stores.cases.statistics(EVERYTHING)
         assert (figures.total_cases, figures.archived_cases, figures.total_usage_count) == (2, 1, 6)
-        assert (figures.total_interactions, figures.successful_interactions, figures.success_rate) == (2, 1, 0.5)
+        assert figures.total_interactions == 3  # two suggestions, of which one has a vote, and a vote on its own
+        assert (figures.rated_interactions, figures.successful_interactions, figures.success_rate) == (2, 1, 0.5)
         assert figures.average_response_time_ms == pytest.approx(3.0)
         assert figures.average_quality_score == pytest.approx(0.5)
         assert figures.most_used_case == "two"

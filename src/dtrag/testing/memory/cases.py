@@ -209,6 +209,7 @@ class MemoryCases:
         return CaseStatistics(
             total_cases=sum(case.status == "active" for case in cases),
             archived_cases=sum(case.status != "active" for case in cases),
+            total_interactions=len(logs),
             voters=_voters(voted),
             average_response_time_ms=fmean(times) if times else 0.0,
             average_quality_score=fmean(case.quality_score for case in cases) if cases else 0.0,

@@ -205,9 +205,11 @@ select node_id, max(category_path) as category_path, count(*) as cases
 from cbr_cases group by node_id, case when node_id is null then category_path end
 order by cases desc, category_path, node_id limit 10
 
--- name: response_time
-select coalesce(avg(execution_time_ms), 0) as average_response_time_ms
-from cbr_logs where kind = 'suggestion' and similarity_method <> ''
+-- name: interactions
+select count(*) as total_interactions,
+       coalesce(avg(execution_time_ms) filter (where kind = 'suggestion' and similarity_method <> ''), 0)
+           as average_response_time_ms
+from cbr_logs
 
 -- name: voters
 select user_id, kind = 'answer' as answered, count(*) as interactions,

@@ -15,6 +15,7 @@ from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN, READ, WRITE, caller_of
 from dtrag.delivery.api.schemas.cbr import (
+    AddedCase,
     CaseBody,
     CaseChangeBody,
     CaseList,
@@ -89,11 +90,11 @@ async def feedback(request: Request, body: FeedbackBody) -> FeedbackResponse:
 
 
 @posting.post("/cbr/case", responses=_CHANGE_ERRORS, dependencies=WRITE)
-async def add(request: Request, body: CaseBody) -> CaseShape:
+async def add(request: Request, body: CaseBody) -> AddedCase:
     """Add a case. The passages that it cites must be in your scope."""
     case = await app_of(request).cases.add(**body.model_dump(), caller=caller_of(request))
     add_subjects(request, [case.case_id])
-    return CaseShape.of(case)
+    return AddedCase.added(case)
 
 
 @router.get("/cbr/cases", responses=_LIST_ERRORS, dependencies=READ)
@@ -168,6 +169,7 @@ async def quality(request: Request, case_id: str, body: QualityBody) -> ChangedQ
 async def stats(request: Request) -> StatsResponse:
     """Figures over the cases and interactions in your scope."""
     app, caller = app_of(request), caller_of(request)
+    await app.retention.flush()
     statistics = await app.cases.statistics(caller=caller)
     return StatsResponse.of(statistics, await app.reuse.evidence_for(caller.access), _now())
 
@@ -181,6 +183,7 @@ async def logs(
 ) -> LogList:
     """The newest interactions of all callers whose category and cases are all in your scope."""
     memory, caller = app_of(request).cases, caller_of(request)
+    await app_of(request).retention.flush()
     newest = await memory.logs(limit, success_only=success_only, caller=caller)
     readiness = Readiness.of(await memory.statistics(caller=caller))
     add_subjects(request, (log.log_id for log in newest))
@@ -202,6 +205,7 @@ async def export(
     ] = MAX_IN_RESPONSE,
 ) -> Response:
     """Cases and interactions of your scope, as training data. `dtrag cbr export` exports more than 10,000."""
+    await app_of(request).retention.flush()
     exported = await app_of(request).cases.export(limit, caller=caller_of(request))
     return Response(await asyncio.to_thread(_export_json, exported), media_type="application/json")
 

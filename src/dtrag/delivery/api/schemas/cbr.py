@@ -16,7 +16,7 @@ from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
 from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.memory.case_input import MAX_PASSAGES
-from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions
+from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, notes_on
 from dtrag.memory.case_rows import case_row, listed_row, log_row, statistics_row, training_data
 
 TARGET_MS = 200.0
@@ -195,6 +195,19 @@ class CaseShape(BaseModel):
         return cls.model_validate(case_row(case))
 
 
+class AddedCase(CaseShape):
+    """A new case."""
+
+    notes: list[str] = Field(description="Remarks, such as that its category is not in the tree.")
+    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
+
+    @classmethod
+    def added(cls, case: Case) -> AddedCase:
+        """The shape of a new case."""
+        notes = notes_on(case)
+        return cls.model_validate({**case_row(case), "notes": list(notes), "note_statements": all_statements(notes)})
+
+
 class ListedCaseShape(CaseShape):
     """A case of a list."""
 
@@ -255,9 +268,9 @@ class StatisticsShape(BaseModel):
 
     total_cases: int = Field(description="Active cases.")
     archived_cases: int = Field(description="Archived cases.")
-    total_interactions: int = Field(description="Interactions.")
+    total_interactions: int = Field(description="Suggestions and answers, with and without feedback.")
     successful_interactions: int = Field(description="Interactions that ended with success.")
-    success_rate: float = Field(description="Their share, in [0, 1].")
+    success_rate: float = Field(description="Their share of those with feedback, in [0, 1].")
     average_response_time_ms: float = Field(description="Mean time of a suggestion in milliseconds.")
     average_quality_score: float = Field(description="Mean quality of the cases.")
     total_usage_count: int = Field(description="Sum of the votes.")
