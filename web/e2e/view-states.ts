@@ -45,7 +45,7 @@ export const STATES: readonly ViewState[] = [
   { name: "search-none", at: () => search({ q: "zzzqqq", mode: "strict", type: "text/csv" }), ready: "main details" },
   { name: "search-filters", at: () => search({ q: "leave" }), ready: "article table", act: openFilters, dialog: true },
   { name: "documents", at: () => "#/documents", ready: "main li a" },
-  { name: "document", at: ({ ids }) => `#/documents/${ids.document}?quote=1479-1546&context=1400-1420`, ready: "mark" },
+  { name: "document", at: ({ ids }) => `#/documents/${ids.document}?quote=1479-1546&context=1417-1437`, ready: "mark" },
   { name: "document-who", at: ({ ids }) => `#/documents/${ids.document}?show=who`, ready: "main table" },
   { name: "document-passages", at: ({ ids }) => `#/documents/${ids.document}?show=passages`, ready: "main li a" },
   { name: "taxonomy", at: () => "#/taxonomy?at=Samples", ready: "[role=treeitem]" },
