@@ -216,6 +216,12 @@ class SchemaTooNew(DtragError):
     http_status = 503
 
 
+class DatabaseDamaged(DatabaseUnavailable):
+    """A part of the database is damaged on the disk: {reason} Check the disk. `dtrag reindex` rebuilds the index from
+    the stored texts; if it reports the same, restore the data folder from a backup, or ingest the documents again into
+    another one, set by DTRAG_DATA_DIR."""
+
+
 class NoActiveApp(DtragError):
     """There is {number} open app, so that the index is not known.
     Open one with `async with dtrag.open()`, or pass embedding_service and db_manager to the engine."""

@@ -209,7 +209,8 @@ class Audit:
             try:
                 await asyncio.to_thread(self._spool.add, entries)
             except OSError as error:
-                raise DatabaseUnavailable(reason="lines of the audit log cannot be written anywhere.") from error
+                reason = f"lines of the audit log cannot be written anywhere ({error.strerror})."
+                raise DatabaseUnavailable(reason=reason) from error
             if not self._spooled:
                 _LOG.warning("lines of the audit log are spooled until the database takes them", exc_info=failure)
             self._set_spooled(True)

@@ -7,6 +7,8 @@ security. None of them is a superuser. On the embedded server they log in; behin
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -26,7 +28,7 @@ from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import register_types
 from dtrag.core.access.scope import Scope
 from dtrag.core.version import __version__
-from dtrag.errors import DatabaseUnavailable, InvalidInput, SchemaTooNew, StorageFull
+from dtrag.errors import DatabaseDamaged, DatabaseUnavailable, InvalidInput, SchemaTooNew, StorageFull
 
 Role = Literal["owner", "search", "reader"]
 ROLES: tuple[Role, ...] = ("owner", "search", "reader")
@@ -45,12 +47,18 @@ CONNECT_TIMEOUT = 10
 RECONNECT_TIMEOUT = 3
 """The same while it is in use: an answer waits for it."""
 
+READ_ONLY = (
+    "the disk of the data folder is read-only, on which PostgreSQL cannot run. Look into the log of the system, and "
+    "make it writable: the database then starts by itself."
+)
+
 
 class Database:
     """The pools of the three roles. `open()` connects, migrates and is ready; use as an async context manager.
 
     `conninfo` gives the address for a role; it is called for every connection. `lost` is set whenever the server
-    refused or ended a connection; its reader clears it. `disk` is that of an embedded server.
+    refused or ended a connection; its reader clears it. `outage` is the known reason why no connection can be made, ""
+    otherwise. `disk` is that of an embedded server.
     """
 
     def __init__(
@@ -71,6 +79,7 @@ class Database:
         self._pool_size = pool_size
         self._pools: dict[Role, Pool] = {}
         self.lost = asyncio.Event()
+        self.outage = ""
 
     async def open(self) -> None:
         """Migrate where needed, then open the pools. Raises `DatabaseUnavailable`."""
@@ -121,8 +130,18 @@ class Database:
                 "The disk of the database is full. Free some space; searches and answers go on, and nothing need be "
                 "restarted."
             ) from error
+        except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+            raise DatabaseDamaged(reason=_sentence(error)) from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            if os.strerror(errno.EROFS) not in str(error):
+                raise
+            raise DatabaseUnavailable(reason=READ_ONLY) from error
         except psycopg.OperationalError as error:
-            raise DatabaseUnavailable(reason=_sentence(error)) from error
+            raise DatabaseUnavailable(reason=self.outage or _sentence(error)) from error
+        except DatabaseUnavailable as error:
+            if self.outage and self.outage not in str(error):
+                raise DatabaseUnavailable(reason=self.outage) from error
+            raise
         except psycopg.DataError as error:
             raise InvalidInput(
                 f"The database cannot take one of the values: {_sentence(error)} Change it, and send it again."

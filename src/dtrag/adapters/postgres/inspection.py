@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from psycopg import sql
+
 from dtrag.adapters.postgres.database import ROLES, Database, migration_texts
 from dtrag.adapters.postgres.queries import queries
+from dtrag.errors import DatabaseDamaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +50,18 @@ async def index_counts(database: Database) -> tuple[int, int]:
     async with database.connection("search") as connection:
         row = await (await connection.execute(queries("schema")["index_counts"])).fetchone()
     return (int(row["vectors"]), int(row["uncounted"])) if row else (0, 0)
+
+
+async def damaged_tables(database: Database) -> dict[str, str]:
+    """Table -> the error, of the tables with a damaged page: all are read, so that their checksums are compared."""
+    statements, damaged = queries("schema"), {}
+    async with database.connection("owner") as connection:
+        names = [row["name"] for row in await (await connection.execute(statements["tables"])).fetchall()]
+    for name in names:
+        statement = sql.SQL(statements["read_table"]).format(table=sql.Identifier(name))
+        try:
+            async with database.connection("owner") as connection:
+                await connection.execute(statement)
+        except DatabaseDamaged as error:
+            damaged[name] = str(error)
+    return damaged

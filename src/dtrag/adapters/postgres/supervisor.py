@@ -7,11 +7,12 @@ others notice that it is there again. Requests do not wait for that: they are re
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import time
 from contextlib import suppress
 
-from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.database import READ_ONLY, Database
 from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.lexical import maintenance
 from dtrag.adapters.postgres.server.server import EmbeddedServer
@@ -57,11 +58,14 @@ class Supervisor:
                 if await self._revived(stuck):
                     break
             except DatabaseStartFailed as error:
+                if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EROFS:
+                    self._database.outage = READ_ONLY
                 if str(error) != told:
                     _LOG.error("the embedded database does not start; trying again", exc_info=error)
                 told = str(error)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
             await asyncio.sleep(pause)
+        self._database.outage = ""
         _LOG.warning("the embedded database is back after %.1f s", time.monotonic() - started)
         try:
             await maintenance.recover(self._database)

@@ -19,7 +19,7 @@ from dtrag.adapters.llms.factory import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.postgres.database import ROLES
-from dtrag.adapters.postgres.inspection import index_counts, role_rights, schema_state
+from dtrag.adapters.postgres.inspection import damaged_tables, index_counts, role_rights, schema_state
 from dtrag.adapters.postgres.server import server
 from dtrag.adapters.rerankers.factory import choose as choose_reranker
 from dtrag.app import App, open_app
@@ -242,6 +242,7 @@ async def _database(settings: Settings, report: Report, *, compare_analyzer: boo
             kind = "from DTRAG_DATABASE_URL" if settings.database_url else f"{settings.database_name!r}, embedded"
             report.checks.append(CheckResult("database", "ok", f"{kind}, responds"))
             report.checks.append(await _schema(app))
+            report.checks.append(await _pages(app))
             report.checks.append(await _roles(app))
             if compare_analyzer:
                 report.checks.append(await _identity(app))
@@ -261,6 +262,15 @@ async def _schema(app: App) -> CheckResult:
     """Opening applies missing migrations, and refuses a database that has others."""
     schema = await schema_state(app.database)
     return CheckResult("schema", "ok", f"current, {schema.applied} of {schema.known} migrations")
+
+
+async def _pages(app: App) -> CheckResult:
+    damaged = await damaged_tables(app.database)
+    if damaged:
+        return CheckResult(
+            "pages", "fail", f"damaged on the disk: {', '.join(damaged)}. {next(iter(damaged.values()))}"
+        )
+    return CheckResult("pages", "ok", "the checksums of all tables are right")
 
 
 async def _roles(app: App) -> CheckResult:

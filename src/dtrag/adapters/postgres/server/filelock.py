@@ -70,7 +70,8 @@ class FileLock:
 
     def _try(self, operation: int) -> bool:
         if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            # For reading only: an existing file is then locked on a read-only disk as well.
+            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(self._descriptor, operation | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -55,3 +55,9 @@ select rolname as role, rolsuper or rolbypassrls as unrestricted from pg_roles w
 -- name: index_counts
 select (select count(*) from embeddings) as vectors,
        (select count(*) from lexical_segments where not counted) as uncounted
+
+-- name: tables
+select relname as name from pg_class where relnamespace = 'dtrag'::regnamespace and relkind = 'r' order by relname
+
+-- name: read_table
+select count(whole) from dtrag.{table} as whole

@@ -44,7 +44,7 @@ from dtrag.delivery.api.schemas.documents import (
 )
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.statements import StatementShape
-from dtrag.errors import InvalidInput
+from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ingestion.sources import IngestReport, Source
 
 MAX_FILES = 100
@@ -216,7 +216,11 @@ async def ingest_upload(request: Request, service: Service, caller: Caller) -> U
     if media_type(request)[0] != "multipart/form-data":
         raise HTTPException(415, "Send the files as multipart/form-data, in parts named files")
     async with service.app.run.admission.upload():
-        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
+        try:
+            folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
+        except OSError as error:
+            reason = f"no file can be written to the data folder ({error.strerror})."
+            raise DatabaseUnavailable(reason=reason) from error
         try:
             parts, fields = _read_form(await _received(request, folder))
             category = fields.get("category")

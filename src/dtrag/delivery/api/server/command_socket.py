@@ -98,7 +98,8 @@ def _listening(data_dir: Path) -> Iterator[socket.socket]:
             try:
                 yield listener
             finally:
-                (folder / SOCKET).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # on a disk that became read-only the next service replaces it
+                    (folder / SOCKET).unlink(missing_ok=True)
     finally:
         os.close(lock)
 
