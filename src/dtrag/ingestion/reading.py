@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from dtrag.core.documents import ChunkedDocument, Draft, ParsedDocument, document_id
 from dtrag.core.statements import stated, text_of_error
@@ -30,8 +31,11 @@ MOST_NEW_CATEGORIES = 1_000
 SHOWN_REFUSALS = 5
 """Documents of one file with an impossible category that the report names."""
 
-Splitter = Callable[[ParsedDocument], Iterable[ChunkedDocument] | None]
-"""Cuts the documents that it recognises; None for the others."""
+
+class Splitter(Protocol):
+    """Cuts the documents that it recognises; None for the others. `most`: passages of each, at most."""
+
+    def __call__(self, document: ParsedDocument, /, *, most: int) -> Iterable[ChunkedDocument] | None: ...
 
 
 @dataclass(slots=True)
@@ -163,12 +167,13 @@ class SourceReader:
         return parts
 
     def _cut(self, document: ParsedDocument) -> Iterator[ChunkedDocument]:
+        most = self._max_passages + 1
         for splitter in self._splitters:
-            recognised = splitter(document)
+            recognised = splitter(document, most=most)
             if recognised is not None:
                 yield from recognised
                 return
-        yield chunking.split(document, most=self._max_passages + 1)
+        yield chunking.split(document, most=most)
 
     async def _draft(self, source: Source, passages: ChunkedDocument) -> Draft:
         """The document with its id, address and category. Raises `InvalidInput` for an impossible category."""

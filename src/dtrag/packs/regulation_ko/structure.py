@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
 from dtrag.core.page_starts import page_metadata, page_starts_within
@@ -31,8 +32,12 @@ MAX_LAST_SHARE = 0.6
 of them. An addendum or an appendix behind it proves that the article ended where it should."""
 
 
-def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Iterator[ChunkedDocument] | None:
+def split(
+    document: ParsedDocument, *, max_tokens: int = MAX_TOKENS, most: int | None = None
+) -> Iterator[ChunkedDocument] | None:
     """One `Passages` a regulation, in order; None if the document is not the text of regulations.
+
+    Of a regulation at most the first `most` passages.
 
     The documents' `part` is the regulation's code or else its name, unique within the file; `start` and `end` of the
     chunks count from the beginning of the regulation's own text.
@@ -50,7 +55,7 @@ def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Iterator
     front = sum(len(lines[row].text) for row in contents.rows)
     if not _is_mostly_regulations(len(document.text.strip()) - front, lines, regulations):
         return None
-    return _passages(document, lines, regulations, max_tokens)
+    return _passages(document, lines, regulations, max_tokens, most)
 
 
 def _is_mostly_regulations(length: int, lines: list[Line], regulations: list[tuple[Span, list[Provision]]]) -> bool:
@@ -77,7 +82,11 @@ def _provisions(document: ParsedDocument, lines: list[Line], span: Span, wrapped
 
 
 def _passages(
-    document: ParsedDocument, lines: list[Line], regulations: list[tuple[Span, list[Provision]]], max_tokens: int
+    document: ParsedDocument,
+    lines: list[Line],
+    regulations: list[tuple[Span, list[Provision]]],
+    max_tokens: int,
+    most: int | None,
 ) -> Iterator[ChunkedDocument]:
     parts: dict[str, int] = {}
     for span, provisions in regulations:
@@ -99,7 +108,7 @@ def _passages(
             metadata=metadata,
             page_starts=page_starts_within(document.page_starts, start, end),
         )
-        chunks = tuple(_chunks(regulation, span, provisions, start, max_tokens))
+        chunks = tuple(islice(_chunks(regulation, span, provisions, start, max_tokens), most))
         preface = document.text[lines[span.body].start : provisions[0].start] if provisions else ""
         yield ChunkedDocument(regulation, chunks, edition_of(span.name, span.code, preface, chunks))
 
