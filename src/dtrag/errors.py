@@ -100,8 +100,8 @@ class MissingExtra(DtragError):
 
 
 class NeuralSelectorOff(DtragError):
-    """The neural case selector is not enabled. Set FEATURE_NEURAL_CASE_SELECTOR=true in the environment of the
-    service."""
+    """The neural case selector is not enabled. An administrator enables it with the setting
+    neural_case_selector."""
 
     http_status = 503
 
@@ -120,7 +120,7 @@ class ModelDamaged(DtragError):
 
 
 class EmbedderFailed(DtragError):
-    """The embedder {name!r} returned no vectors: {reason} Check DTRAG_EMBEDDER, its server and its key."""
+    """The embedder {name!r} returned no vectors: {reason} Check the setting embedder, its server and its key."""
 
     http_status = 503
 
@@ -132,7 +132,8 @@ class ModelPullFailed(DtragError):
 
 
 class LanguageModelFailed(DtragError):
-    """The language model {model!r} returned no usable answer: {reason} Check DTRAG_LLM, its server and its key."""
+    """The language model {model!r} returned no usable answer: {reason} Check the setting llm, its server and its
+    key."""
 
     http_status = 503
 
@@ -167,7 +168,8 @@ class Overloaded(DtragError):
 
 
 class EgressBlocked(InvalidInput):
-    """Request to {address} blocked: {reason} An administrator can allow one host and port with DTRAG_EGRESS_ALLOW."""
+    """Request to {address} blocked: {reason} An administrator can allow one host and port with the setting
+    egress_allow."""
 
 
 class FetchFailed(DtragError):
@@ -177,8 +179,8 @@ class FetchFailed(DtragError):
 
 
 class TaxonomyServiceFailed(DtragError):
-    """The service at TAXONOMY_BASE returned no category tree: {reason} Try again later; the active tree of dtrag
-    itself is at /taxonomy/active/tree."""
+    """The service of the category tree returned none: {reason} Try again later; the active tree of dtrag itself is
+    at /taxonomy/active/tree."""
 
     http_status = 502
 
@@ -191,7 +193,7 @@ class Stopping(DtragError):
 
 class StorageFull(DtragError):
     """The disk of the data folder is too full to add data: {free} are free, and {needed} are required.
-    Free some space, or lower DTRAG_MIN_FREE_MB; searches and answers still work, and no restart is needed."""
+    Free some space, or lower the setting min_free_mb; searches and answers still work, and no restart is needed."""
 
     exit_code = 6
     http_status = 507
@@ -219,7 +221,7 @@ class SchemaTooNew(DtragError):
 class DatabaseDamaged(DatabaseUnavailable):
     """A part of the database is damaged on the disk: {reason} Check the disk. `dtrag reindex` rebuilds the index from
     the stored texts; if it reports the same, restore the data folder from a backup, or ingest the documents again into
-    another one, set by DTRAG_DATA_DIR."""
+    another one, with the setting data_dir."""
 
 
 class NoActiveApp(DtragError):

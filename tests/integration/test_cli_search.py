@@ -59,4 +59,4 @@ def test_metadata_filters_narrow_the_search(cli: Cli, fact: str, found: int) -> 
 def test_undeclared_metadata_fields_are_a_mistake(cli: Cli) -> None:
     ran = cli.call("search", "tea", "--metadata", "taste=sweet")
     assert ran.code == 2
-    assert "Declared in DTRAG_FILTER_KEYS: colour, minutes." in ran.err
+    assert "Declared in the setting filter_keys: colour, minutes." in ran.err

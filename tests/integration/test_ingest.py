@@ -342,7 +342,7 @@ async def test_a_document_of_too_many_passages_is_refused(settings: Settings, tm
         reasons = {Path(path).name: reason for path, reason in report.failed}
         assert reasons.keys() == {"many.md", "rows.jsonl"}
         assert reasons["many.md"] == (
-            "its text makes more than 20 passages; split the file, or raise DTRAG_MAX_PASSAGES"
+            "its text makes more than 20 passages; split the file, or raise the setting max_passages"
         )
         assert reasons["rows.jsonl"].startswith("1 of its documents: word word")
         assert report.documents == 3, "few.md, and the other two lines"

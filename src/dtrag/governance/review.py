@@ -199,7 +199,7 @@ class Review:
             return False
         reason = stated(
             "review_below",
-            "The confidence {confidence} is below {limit} (DTRAG_REVIEW_BELOW).",
+            "The confidence {confidence} is below the limit {limit}.",
             confidence=f"{response.confidence:.2f}",
             limit=f"{self._review_below:.2f}",
         )

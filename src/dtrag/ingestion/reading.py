@@ -162,7 +162,7 @@ class SourceReader:
             parts.append(part)
             passages += len(part.chunks)
             if passages > self._max_passages:
-                text = "its text makes more than {limit} passages; split the file, or raise DTRAG_MAX_PASSAGES"
+                text = "its text makes more than {limit} passages; split the file, or raise the setting max_passages"
                 raise InvalidInput(stated("document_passages", text, limit=f"{self._max_passages:,}"))
         return parts
 

@@ -175,8 +175,7 @@ class FeedbackOnAnswers:
                 pass
         raise NotFound(
             f"There is no answer of yours with the trace id {str(trace_id)[:60]!r}. The trace_id is part of every "
-            "answer; answers are rated by the key that asked, while their traces are kept (DTRAG_TRACES, "
-            "DTRAG_TRACE_DAYS)."
+            "answer; answers are rated by the key that asked, while their traces are kept."
         )
 
 

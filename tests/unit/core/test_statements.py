@@ -149,3 +149,18 @@ def test_the_guide_names_every_code() -> None:
     _, _, section = guide.partition("### Codes of statements")
     named = set(re.findall(r"`(\w+)`", section.partition("\n### ")[0].partition("\n## ")[0]))
     assert codes_in_source() | codes_of_errors() <= named
+
+
+def test_no_statement_or_error_names_a_variable_of_the_environment() -> None:
+    """Readers of the page cannot set one; administrators find them in Settings."""
+    stated_in_code = (
+        (file.name, ast.unparse(node))
+        for file in (ROOT / "src/dtrag").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "stated"
+    )
+    told = [*stated_in_code]
+    told += [(name, kind.__doc__ or "") for name, kind in vars(errors).items() if isinstance(kind, type)]
+    told += list(korean_statements().items())
+    variable = re.compile(r"\b(?:DTRAG|CBR|FEATURE|CORS|PIPELINE|TAXONOMY|DEBATE|TOOL|SENTRY|OPENAI)_[A-Z_]+\b")
+    assert [(name, found[0]) for name, text in told if (found := variable.search(text))] == []

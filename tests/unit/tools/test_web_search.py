@@ -173,7 +173,7 @@ def test_invalid_settings_are_reported_at_once(name: str, url: str | None, key: 
 
 
 def test_an_internal_service_needs_an_exception() -> None:
-    with pytest.raises(EgressBlocked, match="DTRAG_EGRESS_ALLOW"):
+    with pytest.raises(EgressBlocked, match="egress_allow"):
         choose("auto", "http://10.0.0.7:8080", None, frozenset())
     allowed = frozenset({("10.0.0.7", 8080)})
     assert choose("auto", "http://10.0.0.7:8080/", "k", allowed) == Provider("searxng", "http://10.0.0.7:8080", "k")

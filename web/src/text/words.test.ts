@@ -15,7 +15,7 @@ const WORDS: Record<string, RegExp> = {
   벡터: /의미 검색|의미로 (?:찾|비교)|의미가 비슷한/,
 };
 
-const modules = import.meta.glob<{ tables: { ko: Record<string, string> } }>(
+const modules = import.meta.glob<{ tables: Record<"en" | "ko", Record<string, string>> }>(
   ["../views/*/text.ts", "../widget/text.ts"],
   { eager: true },
 );
@@ -31,6 +31,19 @@ const SOURCES: [name: string, text: string][] = [
     readFileSync(join(ROOT, name), "utf8"),
   ]),
 ];
+
+test("only Settings, which administrators see, names variables of the environment", () => {
+  const english = Object.entries(modules).map(([path, { tables }]): [string, string] => [
+    path,
+    Object.values(tables.en).join("\n"),
+  ]);
+  const shown = [...SOURCES, ["common en", Object.values(common.en).join("\n")] as [string, string], ...english];
+  const naming = shown.flatMap(([name, text]) => {
+    const variable = /\b[A-Z]{2,}_[A-Z_]+\b/.exec(text)?.[0];
+    return variable === undefined || /settings|README|index/.test(name) ? [] : [`${name}: ${variable}`];
+  });
+  expect(naming).toEqual([]);
+});
 
 test.each(SOURCES)("%s has one word for one thing", (_, text) => {
   const wrong = Object.entries(WORDS).flatMap(([word, others]) => {

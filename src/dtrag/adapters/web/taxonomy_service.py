@@ -53,7 +53,7 @@ class TaxonomyService:
         except (FetchFailed, EgressBlocked) as error:
             raise TaxonomyServiceFailed(reason=error.fields["reason"]) from error
         if reply.status == 404:
-            raise NotFound("The service that TAXONOMY_BASE names has no category tree of this version.")
+            raise NotFound("The service of the category tree has none of this version.")
         if reply.status != 200:
             raise TaxonomyServiceFailed(reason=f"it answered {reply.status}.")
         try:

@@ -344,7 +344,7 @@ def _metadata(value: object, keys: Collection[str]) -> tuple[tuple[str, FieldVal
     for key, field_value in value.items():
         if not isinstance(key, str) or key not in keys:
             raise InvalidInput(
-                "Documents cannot be filtered by this metadata field. Declared in DTRAG_FILTER_KEYS: "
+                "Documents cannot be filtered by this metadata field. Declared in the setting filter_keys: "
                 f"{', '.join(sorted(keys)) or 'nothing'}."
             )
         if not _is_field_value(field_value):

@@ -104,5 +104,5 @@ def texts(context: Sequence[Mapping[str, Any] | str]) -> list[str]:
 def required(model: ChatModel | None) -> ChatModel:
     """The model. Raises `InvalidInput` if none is configured."""
     if model is None:
-        raise InvalidInput("A debate needs a language model. Name one with DTRAG_LLM, such as openai:gpt-4o-mini.")
+        raise InvalidInput("A debate needs a language model. Name one in the setting llm, such as openai:gpt-4o-mini.")
     return model

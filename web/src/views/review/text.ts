@@ -7,8 +7,7 @@ const en = {
   "review.previous": "Previous item",
   "review.back": "Back to the queue",
   "review.empty": "Nothing waits for a review",
-  "review.emptyHelp":
-    "Documents with an uncertain category come here, and answers with a confidence below DTRAG_REVIEW_BELOW.",
+  "review.emptyHelp": "Documents with an uncertain category come here, and answers with a low confidence.",
   "review.check": "Check again",
   "queue.title": "{n} waiting",
   "queue.pages": "Pages of the queue",
@@ -86,7 +85,7 @@ const ko: Record<keyof typeof en, string> = {
   "review.previous": "이전 항목",
   "review.back": "목록으로 돌아가기",
   "review.empty": "검토할 항목이 없습니다",
-  "review.emptyHelp": "분류가 불확실한 문서와 신뢰도가 DTRAG_REVIEW_BELOW보다 낮은 답변이 이곳에 모입니다.",
+  "review.emptyHelp": "분류가 불확실한 문서와 신뢰도가 낮은 답변이 이곳에 모입니다.",
   "review.check": "다시 확인",
   "queue.title": "대기 {n}건",
   "queue.pages": "목록의 쪽",

@@ -176,7 +176,7 @@ def _embedder(service: Service) -> Check:
     """`degraded` for an embedder that does not work; a missing or disabled one is healthy."""
     embedder = service.app.embedder
     if embedder is None and service.settings.embedder == "none":
-        return Check.of("healthy", stated("health_embedder_off", "Disabled by DTRAG_EMBEDDER: search is lexical only."))
+        return Check.of("healthy", stated("health_embedder_off", "Disabled by its setting: search is lexical only."))
     if embedder is None:
         return Check.of(
             "healthy",
