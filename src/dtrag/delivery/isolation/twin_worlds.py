@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import sys
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.core.cases.case import FeedbackType
+from dtrag.core.cases.case import FeedbackType, ReuseDecision
 from dtrag.core.chat import Message, Reply, Usage
+from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.isolation_runs import IsolationRun, IsolationRuns
 from dtrag.delivery.isolation.asgi_client import send_request
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.twins.askers import ASKERS
@@ -25,6 +29,7 @@ from dtrag.evaluation.twins.case_memory import QUESTIONS
 from dtrag.evaluation.twins.library import (
     ONE,
     OTHER,
+    OWN_WORDS,
     SERVER_FOLDER,
     UPLOADED,
     VISITORS,
@@ -153,7 +158,7 @@ async def _world(app: App, part: HiddenPart, shared: dict[tuple[str, ...], Path]
         known |= await _hidden_objects(app, folder) if part is ONE else _no_objects()
     finally:
         set_feature_flag(MEMORY, None)
-    return World(await _sender(app, folder / f"{part.name}-uploads"), known)
+    return World(await _sender(app, folder / f"{part.name}-uploads", hides=part is ONE), known)
 
 
 async def _ingest(app: App, path: Path, category: tuple[str, ...] | None = None) -> None:
@@ -164,7 +169,7 @@ async def _ingest(app: App, path: Path, category: tuple[str, ...] | None = None)
 
 async def _ingest_books(app: App, part: HiddenPart, folder: Path) -> None:
     """Ingest the hidden regulation books. Raises `InvalidInput` for one that is not recognised as regulations."""
-    for number, (path, text) in enumerate(part.books.items()):
+    for number, (path, text) in enumerate(part.books):
         file = folder / f"{part.name}-book-{number}.md"
         file.write_text(text, "utf-8")
         await _ingest(app, file, path)
@@ -205,6 +210,11 @@ async def _add_hidden_cases(app: App, hidden: tuple[str, ...], document_id: str)
             suggested = await app.cases.suggest(question, path)
             assert suggested.log_id is not None  # noqa: S101 - the disk is not full
             await app.cases.feedback(suggested.log_id, case.case_id, FeedbackType.THUMBS_UP)
+            await app.case_store.add_decision(
+                ReuseDecision(
+                    case_id=case.case_id, log_id=suggested.log_id, kind="vote", correct=True, at=datetime.now(UTC)
+                )
+            )
             known |= {name: case.case_id, "hidden log": suggested.log_id}
     return known
 
@@ -212,7 +222,8 @@ async def _add_hidden_cases(app: App, hidden: tuple[str, ...], document_id: str)
 def _no_objects() -> dict[str, str]:
     """Ids of nonexistent objects."""
     documents = ("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace")
-    return {name: str(uuid.uuid4()) for name in (*documents, "hidden case", "citing case", "hidden log")}
+    others = ("hidden case", "citing case", "hidden log", "hidden evaluation")
+    return {name: str(uuid.uuid4()) for name in (*documents, *others)}
 
 
 async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
@@ -237,7 +248,11 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     documents = await app.documents(1_000, scope=EVERYTHING)
     hidden = next(document for document in documents if document.taxonomy_path == tuple(board))
     cases = await _add_hidden_cases(app, tuple(board), hidden.document_id)
+    run = EvaluationRun("answers", "board", "1", {}, (RunRow("1", "What of the merger?", {"correct": (1, 1)}),))
+    await app.evaluations.keep(run)
+    await app.lexicon.add_all(OWN_WORDS)
     return cases | {
+        "hidden evaluation": str(run.run_id),
         "hidden document": hidden.document_id,
         "hidden agent": str(agent.agent_id),
         "hidden item": str(waiting.item_id),
@@ -246,11 +261,18 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     }
 
 
-async def _sender(app: App, uploads: Path) -> Send:
-    """A function that sends requests through the service, with a key for each visitor and asker."""
-    api = create_app(app.settings)
+async def _sender(app: App, uploads: Path, *, hides: bool) -> Send:
+    """A function that sends requests through the service, with a key for each visitor and asker.
+
+    `hides`: the service has another setting, and an isolation test is running, which only administrators may know.
+    """
+    api = create_app(replace(app.settings, trace_days=app.settings.trace_days + 1) if hides else app.settings)
     service = api.state.service
     service.opened = app
+    # No isolation test inside of this one.
+    service.isolation = IsolationRuns((sys.executable, "-c", "print('{\"leaks\": 0}')"))
+    if hides:
+        service.isolation.last = IsolationRun("running", datetime.now(UTC))
     await asyncio.to_thread(uploads.mkdir)
     service.uploads = uploads
     secrets = {}

@@ -22,6 +22,7 @@ QUESTIONS = (
     ("POST", "/cbr/suggest"),
     ("POST", "/cbr/feedback"),
     ("POST", "/cbr/case"),
+    ("POST", "/search/neural"),
     ("GET", CASE),
     ("PUT", CASE),
     ("PUT", f"{CASE}/quality"),
@@ -72,6 +73,11 @@ async def _suggestions(visit: Visit) -> None:
         for case_id in (*first, visit.world.known["hidden case"], visit.world.known["citing case"]):
             vote = {"log_id": log_id, "case_id": case_id, "feedback": "thumbs_up"}
             await visit.send("POST", "/cbr/feedback", vote)
+    set_feature_flag("neural_case_selector", True)
+    try:
+        await visit.send("POST", "/search/neural", {"query": visit.chance.choice(QUESTIONS), "limit": 20})
+    finally:
+        set_feature_flag("neural_case_selector", None)
     vote = {"log_id": visit.world.known["hidden log"], "case_id": visit.world.known["hidden case"]}
     await visit.send("POST", "/cbr/feedback", vote | {"feedback": "thumbs_down"})
 
@@ -90,3 +96,4 @@ async def _collections(visit: Visit) -> None:
     await visit.send("GET", "/cbr/cases", query="?stale=true")
     for path in ("/cbr/stats", "/cbr/logs", "/cbr/export"):
         await visit.send("GET", path)
+    await visit.send("GET", "/cbr/logs", query="?limit=1000")

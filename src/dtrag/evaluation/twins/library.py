@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dtrag.core.access.api_key import Role
-from dtrag.evaluation.twins.regulation_books import EVERYDAY, HIDDEN_BOOK, LEAVE_BOOK, SCHOLARSHIP_BOOK
+from dtrag.evaluation.twins.regulation_books import EVERYDAY, FORMER_CODE, HIDDEN_BOOK, LEAVE_BOOK, SCHOLARSHIP_BOOK
 
 Path_ = tuple[str, ...]
 
@@ -34,6 +34,8 @@ EVERYDAY_SHARE = 0.2
 """Share of queries and questions in everyday words, which the regulation pack explains."""
 UPLOADED = "minutes.md"
 """A file name that visitors upload, and that an administrator uploaded to another branch in one world."""
+OWN_WORDS = ((("바스락",), ("소음",)), (("우당탕",), ("소란",)))
+"""Entries of the lexicon that one world has: everyday and official words, of no question."""
 SERVER_FOLDER = "srv-dtrag-originals"
 """A part of the path of the ingested folder, which no visitor may see."""
 
@@ -42,7 +44,7 @@ SERVER_FOLDER = "srv-dtrag-originals"
 class HiddenPart:
     """The hidden part of one world: branches with their words, and the number and length of their documents.
 
-    `books` are regulation books by branch.
+    `books` are regulation books with their branches.
     """
 
     name: str
@@ -50,7 +52,7 @@ class HiddenPart:
     per_branch: int
     sentences: int
     titles: tuple[str, ...] = ()
-    books: dict[Path_, str] = field(default_factory=dict)
+    books: tuple[tuple[Path_, str], ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ ONE = HiddenPart(
     per_branch=14,
     sentences=9,
     titles=("Charter Nimbus 0", "Charter Nimbus 1", "Guide to Leave 1"),
-    books={("학사", "징계"): HIDDEN_BOOK},
+    books=((("학사", "징계"), FORMER_CODE), (("학사", "징계"), HIDDEN_BOOK)),
 )
 OTHER = HiddenPart(
     "other",

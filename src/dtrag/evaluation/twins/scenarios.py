@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from dtrag.core.document_listing import SORTS
 from dtrag.evaluation.twins import askers, case_memory
-from dtrag.evaluation.twins.library import SHARED, UPLOADED
+from dtrag.evaluation.twins.library import OWN_WORDS, SHARED, UPLOADED
 from dtrag.evaluation.twins.registry import EXEMPT, SCENARIOS, routes_tried, scenario
 from dtrag.evaluation.twins.regulation_books import CITING_TEXT, DAYS, EVERYDAY, NAMES, REFERENCES
 from dtrag.evaluation.twins.visits import Received, Route, Visit
@@ -71,9 +71,12 @@ def _search(visit: Visit) -> dict[str, Any]:
 
 @scenario(("POST", "/search"))
 async def searching(visit: Visit) -> None:
-    """Words of every kind, in every mode."""
+    """Words of every kind, in every mode; and documents that mention others by their titles."""
     for _ in range(4):
         await visit.send("POST", "/search", _search(visit))
+    for _ in range(2):
+        query = f"See also the charter {visit.words.word()}"
+        await visit.send("POST", "/search", {"query": query, "mode": "hybrid", "top_k": 40})
 
 
 @scenario(("POST", "/search"))
@@ -127,7 +130,8 @@ async def regulations(visit: Visit) -> None:
     await visit.send("GET", "/regulations/citations", query=f"?regulation={quote(visit.chance.choice(NAMES))}")
     name = quote(visit.chance.choice(NAMES))
     await visit.send("GET", "/regulations/diff", query=f"?regulation={name}&before=2019-01-01&after=2026-01-01")
-    await visit.send("GET", "/regulations/stale", query=f"?as_of={visit.chance.choice(DAYS)}")
+    for day in (visit.chance.choice(DAYS), DAYS[-1]):
+        await visit.send("GET", "/regulations/stale", query=f"?as_of={day}")
     for regulation in (None, visit.chance.choice(NAMES)):
         text = CITING_TEXT + ", ".join(visit.chance.sample(REFERENCES, 5))
         await visit.send("POST", "/regulations/verify", {"text": text, "regulation": regulation})
@@ -139,8 +143,9 @@ async def regulations(visit: Visit) -> None:
 async def lexicon(visit: Visit) -> None:
     """The entries of all callers; only unscoped administrators may read or change them."""
     await visit.send("GET", "/lexicon")
-    await visit.send("POST", "/lexicon", {"entries": [{"spoken": ["쉬고 싶다"], "official": ["휴학"]}]})
-    await visit.send("DELETE", "/lexicon/{number}", number="1")
+    spoken, official = OWN_WORDS[0]
+    await visit.send("POST", "/lexicon", {"entries": [{"spoken": spoken, "official": [*official, "휴학"]}]})
+    await visit.send("DELETE", "/lexicon/{number}", number=str(len(OWN_WORDS)))
 
 
 @scenario(("POST", "/search"), ("POST", "/ask"), ("POST", "/chat/run"), ("POST", "/v1/chat/completions"))
@@ -217,7 +222,8 @@ async def tracing(visit: Visit) -> None:
     answered = await visit.send("POST", "/ask", {"question": visit.words.question()})
     await visit.send("GET", "/traces/{trace_id}", trace_id=str(answered.json.get("trace_id")))
     await visit.send("GET", "/traces/{trace_id}", trace_id=visit.world.known["administrator's trace"])
-    await visit.send("GET", "/traces", query="?limit=2")
+    for limit in (2, 1_000):
+        await visit.send("GET", "/traces", query=f"?limit={limit}")
 
 
 @scenario(("POST", "/chat/run"), ("POST", "/chat/feedback"), writes=True)
@@ -382,7 +388,8 @@ async def making_agents(visit: Visit) -> None:
         await _correct_answer(visit, item_id, shown)
         await visit.send("POST", "/review/{item_id}/skip", {"note": "seen"}, item_id=item_id)
         await visit.send("POST", "/review/{item_id}/approve", {}, item_id=item_id)
-    await visit.send("DELETE", "/agents/{agent_id}", agent_id=agent_id)
+    for deleted in (agent_id, visit.world.known["hidden agent"]):
+        await visit.send("DELETE", "/agents/{agent_id}", agent_id=deleted)
 
 
 async def _correct_answer(visit: Visit, item_id: str, shown: Received) -> None:
@@ -435,8 +442,8 @@ async def category_tree(visit: Visit) -> None:
     await visit.send("GET", "/api/taxonomy/tree/{version}", version=visit.chance.choice(("active", "1.0.1")))
     version = visit.chance.choice(("1.0.0", "1.0.1", "7.0.0"))
     await visit.send("GET", "/taxonomy")
-    add = {"operations": [{"op": "add", "path": visit.words.hidden_path()}]}
-    await visit.send("POST", "/taxonomy", add)
+    for path in (visit.words.hidden_path(), ["Handbook", "Board"]):
+        await visit.send("POST", "/taxonomy", {"operations": [{"op": "add", "path": path}]})
     await visit.send("GET", "/taxonomy/{version}/diff/{base}", version=version, base="active")
     await visit.send("GET", "/taxonomy/{version}/preview", version=version)
     await visit.send("POST", "/taxonomy/{version}/activate", {}, version=version)
@@ -479,8 +486,9 @@ async def filters_and_figures(visit: Visit) -> None:
         await visit.send("GET", path)
     await visit.send("POST", "/isolation", {})
     await visit.send("POST", "/keys", {"name": "mine", "role": "admin"})
-    await visit.send("DELETE", "/keys/{name}", name="administrator")
-    await visit.send("GET", "/evaluations/{run_id}", run_id="1e72659b-bfb0-5f9f-9dd0-a27d2dcd4566")
+    for name in ("administrator", "board"):
+        await visit.send("DELETE", "/keys/{name}", name=name)
+    await visit.send("GET", "/evaluations/{run_id}", run_id=visit.world.known["hidden evaluation"])
 
 
 @scenario(("GET", "/tools"), ("POST", "/tools/{name}/approve"), ("DELETE", "/tools/{name}/approve"))
