@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -199,10 +200,25 @@ POLICIES = {"documents": "documents", "chunks": "chunks", "cbr_cases": "cases", 
 """Table -> the beginning of the name of its policy for callers."""
 
 
-def test_the_tables_with_policies_are_known(settings: Settings, store: Store) -> None:
-    """A new table under row-level security belongs into `sql/unscoped.sql`, too."""
-    tables = store.rows("select tablename from pg_policies where 'dtrag_reader' = any (roles) order by 1")
-    assert [table for (table,) in tables] == sorted(POLICIES)
+CONDITIONS = {
+    "documents": {"node_id"},
+    "chunks": {"node_id"},
+    "cbr_cases": {"node_id", "asked_in", "document_ids"},
+    "cbr_logs": {"node_id", "asked_in", "document_ids", "case_ids"},
+}
+"""Columns that the policies depend on."""
+
+
+def test_the_policies_are_those_that_are_compared(settings: Settings, store: Store) -> None:
+    """A new table under row-level security, and a new condition, belong into `sql/unscoped.sql`, too."""
+    rows = store.rows("select tablename, qual from pg_policies where 'dtrag_reader' = any (roles)")
+    columns = store.rows("select table_name, column_name from information_schema.columns where table_schema = 'dtrag'")
+    used = {
+        table: {name for owner, name in columns if owner == table and re.search(rf"(?<!::)\b{name}\b", condition)}
+        for table, condition in rows
+    }
+    assert used == CONDITIONS
+    assert used.keys() == POLICIES.keys()
 
 
 @each(

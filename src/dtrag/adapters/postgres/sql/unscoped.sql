@@ -44,7 +44,7 @@ select (select count(*) from documents) as documents,
 -- As the owner: the conditions of the policies as conditions of the statement.
 with readable as (
     select case_id from cbr_cases
-    where node_id = any (:nodes::int[]) and not exists (
+    where node_id = any (:nodes::int[]) and asked_in <@ :nodes::int[] and not exists (
         select from unnest(document_ids) as cited (id)
         where not exists (select from documents d where d.document_id = cited.id and d.node_id = any (:nodes::int[]))
     )
@@ -54,7 +54,7 @@ select (select count(*) from documents where node_id = any (:nodes::int[])) as d
         where document_id = any (:document_ids::uuid[]) and node_id = any (:nodes::int[])) as chunks,
        (select count(*) from readable) as cbr_cases,
        (select count(*) from cbr_logs
-        where node_id = any (:nodes::int[])
+        where node_id = any (:nodes::int[]) and asked_in <@ :nodes::int[]
           and not exists (
               select from unnest(document_ids) as cited (id)
               where not exists (select from documents d where d.document_id = cited.id and d.node_id = any (:nodes::int[]))
