@@ -19,7 +19,8 @@ from dtrag.core.access.session import IDLE, LONGEST, new_token
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.request_limits import FAILURES_PER_MINUTE
 from dtrag.delivery.api.session_cookie import COOKIE
-from dtrag.governance.sessions import MOST_SESSIONS, USED_EVERY
+from dtrag.governance.api_keys import Keys
+from dtrag.governance.sessions import MOST_SESSIONS, USED_EVERY, Sessions
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
@@ -250,6 +251,21 @@ async def test_ended_sessions_are_deleted_and_a_key_has_not_too_many(app: App) -
     app.sessions._tidy_timer._last = None
     await app.sessions.sign_in(secret)
     assert await stored() == 1
+
+
+async def test_a_clock_that_is_set_by_ten_minutes_ends_no_session_and_no_key(app: App) -> None:
+    times = [datetime.datetime.now(datetime.UTC)]
+    keys = Keys(app.keys._store, app.index, rate=600, now=lambda: times[-1])
+    sessions = Sessions(app.sessions._store, keys, now=lambda: times[-1])
+    secret = (await keys.create("moved", expires=times[0] + datetime.timedelta(hours=1))).secret
+    signed_in = await sessions.sign_in(secret)
+    for minutes in (10, -10, 0):
+        times.append(times[0] + datetime.timedelta(minutes=minutes))
+        assert (await sessions.recognise(signed_in.token)).key.name == "moved"
+        assert (await keys.recognise(secret)).name == "moved"
+        assert (await sessions.sign_in(secret)).key.name == "moved"  # deletes ended sessions
+    await keys.close()
+    assert (await sessions.recognise(signed_in.token)).key.name == "moved"
 
 
 async def test_a_header_with_a_key_counts_and_the_cookie_does_not(api: FastAPI, app: App) -> None:
