@@ -26,7 +26,7 @@ from dtrag.core.statements import (
     statements_of_error,
     text_of_error,
 )
-from dtrag.delivery.texts import korean_settings, korean_statements
+from dtrag.delivery.texts import in_language_of, korean_settings, korean_statements
 from dtrag.settings import FLAGS, Settings
 
 ROOT = Path(__file__).parents[3]
@@ -164,3 +164,10 @@ def test_no_statement_or_error_names_a_variable_of_the_environment() -> None:
     told += list(korean_statements().items())
     variable = re.compile(r"\b(?:DTRAG|CBR|FEATURE|CORS|PIPELINE|TAXONOMY|DEBATE|TOOL|SENTRY|OPENAI)_[A-Z_]+\b")
     assert [(name, found[0]) for name, text in told if (found := variable.search(text))] == []
+
+
+def test_reasons_are_in_the_language_of_the_answer() -> None:
+    reason = stated("searched", "Searched: {passages} passages.", passages="5,040")
+    assert in_language_of(reason, "휴학은 네 학기까지입니다.") == "볼 수 있는 구절 5,040개를 찾아보았습니다."
+    assert in_language_of(reason, "Four terms at most.") == reason
+    assert in_language_of("No code.", "휴학은 네 학기까지입니다.") == "No code."

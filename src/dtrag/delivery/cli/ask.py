@@ -47,12 +47,10 @@ def ask(
     result = read(context, "ask", arguments, AnswerResult, direct=direct)
     answer = result.answer
     from dtrag.delivery.cli import short_answer
-    from dtrag.delivery.cli.console import data, is_about_settings, note, show_json
+    from dtrag.delivery.cli.console import data, note, show_json
 
     console = data()
-    notes = notes_on(answer, empty=result.empty)
-    if not full and answer.decision == "answer":
-        notes = [text for text in notes if not is_about_settings(text)]
+    notes = notes_on(answer, empty=result.empty, full=full)
     if as_json:
         show_json(asdict(answer))
     elif console.is_terminal and not full:
@@ -74,6 +72,7 @@ def show(answer: Answer, console: Console) -> None:
     from dtrag.core.answers.citation_labels import context_lines
     from dtrag.delivery.cli.answered_before import answered_before_line
     from dtrag.delivery.cli.console import paragraph, place, safe
+    from dtrag.delivery.texts import in_language_of
 
     paragraph(console, Text(safe(answer.text)))
     for citation in answer.citations:
@@ -92,9 +91,8 @@ def show(answer: Answer, console: Console) -> None:
     console.print()
     if answer.answered_before is not None:
         paragraph(console, Text(answered_before_line(answer), style="cyan"))
-    paragraph(
-        console, Text(f"Confidence {answer.confidence:.2f} ({answer.decision}). {safe(answer.reason)}", style="cyan")
-    )
+    reason = safe(in_language_of(answer.reason, answer.text))
+    paragraph(console, Text(f"Confidence {answer.confidence:.2f} ({answer.decision}). {reason}", style="cyan"))
     stages = " · ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in answer.stages.items())
     paragraph(console, Text(f"Stages: {stages}", style="dim"))
     if answer.model is not None:
@@ -102,10 +100,13 @@ def show(answer: Answer, console: Console) -> None:
         paragraph(console, Text(f"Written by {safe(answer.model)}{cost}", style="dim"))
 
 
-def notes_on(answer: Answer, *, empty: bool = False) -> list[str]:
-    """Notes for the reader of an answer; `empty` when the index has no documents."""
+def notes_on(answer: Answer, *, empty: bool = False, full: bool = False) -> list[str]:
+    """Notes for the reader of an answer; `empty` when the index has no documents, `full` with those on the settings."""
+    from dtrag.delivery.cli.console import is_about_settings
+    from dtrag.delivery.texts import in_language_of
+
     notes = ["The index is empty. Fill it with: dtrag ingest FOLDER"] if empty else []
-    notes += answer.notes
+    notes += [in_language_of(text, answer.text) for text in answer.notes if full or not is_about_settings(text)]
     for name in answer.degraded:
         if name in {"lexical", "vector"} and not answer.unfinished:
             notes.append(f"The {name} retrieval failed; only the other one was used. See: dtrag doctor")

@@ -79,9 +79,11 @@ def _file_name(source_url: str) -> str:
 
 def _closing(answer: Answer) -> str:
     """The confidence, and its reason unless the decision is `answer`."""
+    from dtrag.delivery.texts import in_language_of
+
     parts = [f"Confidence {answer.confidence:.2f} ({answer.decision})."]
     if answer.decision != "answer":
-        parts.append(safe(answer.reason))
+        parts.append(safe(in_language_of(answer.reason, answer.text)))
     if answer.citations:
         parts.append("Quotations and sources: --full")
     if answer.model is not None:

@@ -6,11 +6,26 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
+from dtrag.core.statements import statements_of
+from dtrag.core.text.analysis import language
+
 
 @cache
 def korean_statements() -> dict[str, str]:
     """The texts of statements by code, with `{name}` for their values."""
     return _table("statements.ko.toml")
+
+
+def in_language_of(text: str, answer: str) -> str:
+    """A reason or note on the answer: for a Korean one in Korean, as far as its statements have Korean texts."""
+    if language(answer) != "ko":
+        return text
+    korean = korean_statements()
+    sentences = (
+        korean[statement.code].format_map(statement.values) if statement.code in korean else statement.text
+        for statement in statements_of(text)
+    )
+    return " ".join(sentences)
 
 
 @cache
