@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import socket
 import stat
@@ -23,6 +24,7 @@ import pytest
 from dtrag import __version__
 from dtrag.adapters.postgres.server import server
 from dtrag.app import App
+from dtrag.core.statements import statements_of
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.server import command_socket as side
 from dtrag.delivery.cli import exit_codes, own_process, reading
@@ -302,12 +304,28 @@ def test_the_way_through_the_service_loads_no_engine(folder: Path) -> None:
 
 
 async def test_results_come_through_json_unchanged(filled: App) -> None:
-    from dataclasses import asdict
-
     found = await operations.OPERATIONS["search"](
         filled, query="leave", top_k=5, categories=None, options={"explain": True, "explain_documents": ("x",)}
     )
-    assert results.from_json(results.SearchResults, json.loads(json.dumps(asdict(found)))) == found
+    assert results.from_json(results.SearchResults, json.loads(json.dumps(results.to_json(found)))) == found
+    answered: Any = await operations.OPERATIONS["ask"](filled, question=QUESTION, categories=None)
+    sent = results.from_json(results.AnswerResult, json.loads(json.dumps(results.to_json(answered))))
+    assert sent == answered
+    assert statements_of(sent.answer.reason) == statements_of(answered.answer.reason)
+    assert statements_of(sent.answer.reason)[0].code
+
+
+async def test_a_korean_answer_has_a_korean_reason(filled: App, cli: Cli) -> None:
+    question = "휴학은 몇 학기까지 할 수 있나요?"
+    async with serving(filled):
+        with never_alone():
+            through_service = await call(cli, "ask", question)
+    alone = await call(cli, "ask", question, "--direct")
+    for asked in (through_service, alone):
+        assert asked.code == 0, asked.err
+        reason = asked.out.rpartition("Confidence")[2].partition(").")[2].partition("Stages:")[0]
+        assert "구절" in reason, asked.out
+        assert not re.search(r"[a-z]{3}", reason), reason
 
 
 async def test_an_unknown_category_is_named_with_the_nearest(filled: App) -> None:

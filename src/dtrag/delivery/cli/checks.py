@@ -6,7 +6,7 @@ import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -140,8 +140,8 @@ def _models(settings: Settings) -> Iterator[CheckResult]:
         advice = f"dtrag models pull {model.name}"
         location = f"{model.name} in {model.path}"
         if model.state == "verified":
-            languages = ", ".join(model.languages)
-            yield CheckResult("embedder", "ok", f"{location}, verified; languages: {languages}, {model.dim} dimensions")
+            about = f"{_languages(model.languages)}, {model.dim} dimensions"
+            yield CheckResult("embedder", "ok", f"{location}, verified; {about}")
         elif model.state == "damaged":
             yield CheckResult("embedder", "fail", f"{location} is damaged.", advice)
         else:
@@ -156,8 +156,13 @@ def _embedder(settings: Settings) -> CheckResult:
     except DtragError as error:
         return CheckResult("embedder", "fail", str(error), "correct or unset DTRAG_EMBEDDER")
     assert chosen is not None  # noqa: S101 - only `none` and `auto` may give none
-    languages = "any" if "*" in chosen.languages else ", ".join(sorted(chosen.languages))
-    return CheckResult("embedder", "ok", f"{chosen.id}; languages: {languages}, {chosen.dim} dimensions")
+    return CheckResult("embedder", "ok", f"{chosen.id}; {_languages(chosen.languages)}, {chosen.dim} dimensions")
+
+
+def _languages(supported: Collection[str]) -> str:
+    if "*" in supported:
+        return "languages: any"
+    return f"languages: {', '.join(sorted(supported))} (others are searched by keywords only)"
 
 
 def _reranker(settings: Settings) -> CheckResult:

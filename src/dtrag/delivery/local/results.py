@@ -13,6 +13,7 @@ from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchR
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, ShownProvision
 from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
+from dtrag.core.statements import CodedText, rows_of, statement_of
 from dtrag.core.verification import Verification
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Verification",
     "document_ids",
     "from_json",
+    "to_json",
 ]
 
 
@@ -142,8 +144,19 @@ def document_ids(result: ReadingResult) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
+def to_json(value: Any) -> Any:
+    """What `from_json` makes the value of again: dataclasses by their fields, texts with their statements."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, CodedText):
+        return {"text": str(value), "statements": rows_of([value])}
+    return [to_json(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def from_json(kind: Any, value: Any) -> Any:
     """The value of type `kind` whose JSON is `value`: dataclasses, lists, tuples, None and plain values."""
+    if kind is str and isinstance(value, dict):
+        return CodedText(value["text"], tuple(map(statement_of, value["statements"])))
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
         return kind(**{field.name: from_json(hints[field.name], value[field.name]) for field in fields(kind)})

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PROTOCOL = 1
+PROTOCOL = 2
 REQUEST_BYTES = 1 << 20
 """Maximum length of a line that the service reads; the longest question (10,000 characters) needs 60,000."""
 FOLDER = "service"

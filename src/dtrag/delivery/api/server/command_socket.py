@@ -17,7 +17,6 @@ import struct
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -27,7 +26,7 @@ from dtrag.core.access.scope import scope_rows
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.request_tasks import cancelled, result_of
 from dtrag.delivery.local.operations import OPERATIONS
-from dtrag.delivery.local.results import ReadingResult, document_ids
+from dtrag.delivery.local.results import ReadingResult, document_ids, to_json
 from dtrag.delivery.local.socket import FOLDER, PROTOCOL, REQUEST_BYTES, SOCKET, socket_address
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.settings import answer_settings
@@ -197,7 +196,7 @@ class _Handler:
         finally:
             await cancelled(work, leaving)
             _LOG.info("local command", extra={"operation": name, "ms": round((time.perf_counter() - started) * 1e3, 1)})
-        return {"result": asdict(result)}
+        return {"result": to_json(result)}
 
     async def _admitted(self, name: str, arguments: Mapping[str, object]) -> ReadingResult:
         """The result of an operation, under the same limits as HTTP requests. Raises `Overloaded`."""
