@@ -24,7 +24,7 @@ async def test_it_is_unavailable_until_the_flag_is_on(opened: House, monkeypatch
     reader = await opened.client("reader", None, "reader")
     refused = await reader.post("/search/neural", json={"query": "machine"})
     assert_failure(refused, 503)
-    assert "FEATURE_NEURAL_CASE_SELECTOR" in refused.json()["detail"]
+    assert "the setting neural_case_selector" in refused.json()["detail"]
     monkeypatch.setenv("FEATURE_NEURAL_CASE_SELECTOR", "true")
     without_memory = await reader.post("/search/neural", json={"query": "machine"})
     assert_failure(without_memory, 501)

@@ -162,4 +162,4 @@ async def test_correlation_ids_are_returned(client: httpx2.AsyncClient) -> None:
 
 async def test_facts_that_are_not_declared_are_refused(client: httpx2.AsyncClient) -> None:
     asked = {"query": "bicycles", "filters": {"metadata": {"taste": "sweet"}}}
-    assert "DTRAG_FILTER_KEYS" in assert_failure(await client.post("/search", json=asked), 422)["detail"]
+    assert "the setting filter_keys" in assert_failure(await client.post("/search", json=asked), 422)["detail"]

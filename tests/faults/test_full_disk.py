@@ -118,7 +118,7 @@ async def test_over_http_it_is_507(settings: Settings, fake: FakeDisk) -> None:
             refused = await client.post("/documents", files=file)
             assert refused.status_code == 507
             assert refused.json()["type"] == "StorageFull"
-            assert "DTRAG_MIN_FREE_MB" in refused.json()["detail"]
+            assert "the setting min_free_mb" in refused.json()["detail"]
             assert (await client.post("/search", json={"query": "kettle"})).json()["results"]
             talk = {"message": "What boils?", "conversation_id": "talk"}
             assert (await client.post("/chat/run", json=talk)).status_code == 200
@@ -133,7 +133,7 @@ def test_the_command_line_says_so_with_its_exit_code(settings: Settings, fake: F
     fake.free = MIB
     ran = cli.call("ingest", lines(tmp_path / "notes.jsonl", 5))
     assert ran.code == 6
-    assert "too full" in ran.err and "DTRAG_MIN_FREE_MB" in ran.err
+    assert "too full" in ran.err and "min_free_mb" in ran.err
     assert cli.call("search", "kettle").code == 0
 
 

@@ -73,7 +73,7 @@ def test_an_answer_is_corrected_by_a_passage(cli: Cli) -> None:
     assert max(map(len, shown.out.splitlines())) <= 80
     passage = cli.call("review", "show", item["item_id"], "--json").json["proposal"]["passages"][0]
     assert question in shown.out
-    assert "DTRAG_REVIEW_BELOW" in shown.out
+    assert "is below the limit 1.00" in shown.out
     assert passage["label"] in " ".join(shown.out.split())
     assert "How is a broth" in cli.call("review").out
     assert cli.call("review", "correct", item["item_id"], "House/Garden").code == 2

@@ -583,7 +583,7 @@ async def test_unsure_answers_wait_where_the_setting_says_so(
         [item], total = await app.review.waiting(caller=who)
         assert total == 1
         assert (item.agent_id, item.proposal["question"]) == (None, "How is a broth seasoned?")
-        assert "DTRAG_REVIEW_BELOW" in item.proposal["reasons"][0]
+        assert "is below the limit" in item.proposal["reasons"][0]
         assert await app.review.waiting(caller=await caller(app, "House/Garden")) == ([], 0)
         shown = await app.review.get(str(item.item_id), caller=who)
         cited = {citation.chunk_id for citation in answer.citations}

@@ -9,6 +9,9 @@ pragma synchronous = full
 -- name: format
 pragma user_version
 
+-- name: write_format
+pragma user_version = {}
+
 -- name: begin
 begin immediate
 

@@ -63,7 +63,7 @@ def _create(connection: sqlite3.Connection) -> None:
     for statement in _each(SQL["create_rest"]):
         connection.execute(statement)
     connection.execute(SQL["number_unnumbered"])
-    connection.execute(f"pragma user_version = {FORMAT}")
+    connection.execute(SQL["write_format"].format(FORMAT))
 
 
 def _refuse_later(connection: sqlite3.Connection, folder: Path) -> None:

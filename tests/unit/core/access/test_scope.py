@@ -188,7 +188,7 @@ def test_a_boolean_is_not_a_number() -> None:
 @pytest.mark.parametrize(
     ("metadata", "said"),
     [
-        ({"salary": 1}, "DTRAG_FILTER_KEYS: author, draft, kind, year"),
+        ({"salary": 1}, "filter_keys: author, draft, kind, year"),
         ({5: 1}, "cannot be filtered by"),
         ({"x" * 5_000: 1}, "cannot be filtered by"),
         ({}, "1 to 16 fields"),
@@ -213,7 +213,7 @@ def test_undeclared_metadata_fields_are_refused(metadata: Any, said: str) -> Non
 
 
 def test_without_declared_keys_no_metadata_filter_is_allowed() -> None:
-    with pytest.raises(InvalidInput, match="DTRAG_FILTER_KEYS: nothing"):
+    with pytest.raises(InvalidInput, match="filter_keys: nothing"):
         SearchFilters.parse({"metadata": {"author": "Kim"}})
 
 

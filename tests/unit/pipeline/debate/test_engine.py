@@ -138,7 +138,7 @@ async def test_an_invalid_passage_is_refused(context: Any) -> None:
 
 
 async def test_without_a_model_the_error_says_how_to_configure_one() -> None:
-    with pytest.raises(InvalidInput, match="DTRAG_LLM"):
+    with pytest.raises(InvalidInput, match="the setting llm"):
         await DebateEngine(run_of(None)).run_debate("How long?", PASSAGES)
 
 
