@@ -437,8 +437,9 @@ async def test_the_conversation_tells_which_regulation_is_meant(app: App) -> Non
         history += [Message("user", question), Message("assistant", answer.answer)]
 
 
-async def test_hops_start_from_passages_of_the_open_app(app: App) -> None:
+async def test_hops_start_from_passages_of_the_open_app(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without stores; the hidden rule is followed by its readers only."""
+    monkeypatch.setattr("dtrag.current_app._opened", [app])  # other tests of the session may have apps open
     results, _ = await app.search("차량의 배차와 운행", 20)
     [start] = [r.chunk_id for r in results if (r.title, r.metadata.get("article")) == ("차량관리규정", "제3조")]
     retriever = dtrag.MultiHopRetriever(least_relevance=0)
