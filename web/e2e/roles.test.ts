@@ -1,6 +1,7 @@
 /** What a reader and a reader of one branch see and may do: no offer that the service refuses. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { password } from "./asking";
 import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, type Look } from "./browser";
 import { startService, type Service } from "./service";
 
@@ -8,6 +9,12 @@ const LEAVE = "How many days of paid annual leave does a full-time employee have
 const BOOKS = "도서관에서 학부생은 책을 몇 권까지 빌릴 수 있나요?";
 const HANDBOOK = ["Samples", "Handbook"];
 const UNIVERSITY = ["Samples", "University"];
+/** All are asked in the whole tree. The answer to the last is in the handbook, but no audience is chosen for its case. */
+const QUESTIONS = [
+  { message: LEAVE, audience: HANDBOOK },
+  { message: BOOKS, audience: UNIVERSITY },
+  { message: password, audience: undefined },
+];
 /** Before a key was given, the service says 401 once. */
 const SIGN_IN = /401/;
 
@@ -16,9 +23,9 @@ inBrowser("roles", () => {
   const secrets: Record<string, string> = {};
   const agents: Record<string, string> = {};
 
-  async function json<T>(path: string, body?: unknown): Promise<T> {
+  async function json<T>(path: string, body?: unknown, method = body === undefined ? "GET" : "POST"): Promise<T> {
     const response = await fetch(`${keyed.url}${path}`, {
-      method: body === undefined ? "GET" : "POST",
+      method,
       headers: { "Content-Type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
@@ -34,9 +41,12 @@ inBrowser("roles", () => {
       const body = { name, version, node_paths: [path] };
       agents[name] = (await json<{ agent_id: string }>("/agents/from-category", body)).agent_id;
     }
-    for (const message of [LEAVE, BOOKS]) {
-      const answer = await json<{ trace_id?: string; metadata: { trace_id?: string } }>("/chat/run", { message });
-      await json("/chat/feedback", { trace_id: answer.trace_id ?? answer.metadata.trace_id, thumbs: "up" });
+    for (const { message, audience } of QUESTIONS) {
+      const { metadata } = await json<{ metadata: { trace_id: string } }>("/chat/run", { message });
+      const vote = { trace_id: metadata.trace_id, thumbs: "up" };
+      const { case_id } = await json<{ case_id: string | null }>("/chat/feedback", vote);
+      expect(case_id, message).toBeTruthy();
+      if (audience) await json(`/cbr/cases/${case_id}`, { category_path: audience }, "PUT");
     }
     await json("/taxonomy", { operations: [{ op: "add", path: ["Plan"] }], rationale: "A secret plan" });
     const keys = { reader: [], desk: ["--scope", HANDBOOK.join("/")] };
@@ -95,6 +105,7 @@ inBrowser("roles", () => {
     expect(await page.getByRole("button", { name: "Activate" }).count()).toBe(0);
 
     await go(page, "#/cases");
+    for (const { message } of QUESTIONS) await page.getByRole("link", { name: message }).waitFor();
     await page.getByRole("link", { name: LEAVE }).click();
     await page.getByText("26 days").first().waitFor();
     expect(await page.getByRole("button", { name: /Archive|Delete/ }).count()).toBe(0);
@@ -143,6 +154,7 @@ inBrowser("roles", () => {
     await go(page, "#/cases");
     await page.getByRole("link", { name: LEAVE }).waitFor();
     await page.getByRole("heading", { name: "Cases by category" }).waitFor();
+    expect(await page.getByRole("link", { name: password }).count()).toBe(0);
     expect(await other()).toBe(false);
     await expectAccessible(page);
     await picture(page, "roles-cases-desk-en-light-1280");
