@@ -36,7 +36,7 @@ from dtrag.governance.review_answers import (
 )
 from dtrag.ingestion.classify import Classifier
 from dtrag.memory.review_cases import ReviewCases
-from dtrag.pipeline.answer_feedback import TextOf
+from dtrag.pipeline.answer_feedback import TextOf, no_text
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.ports import Index, Recorder, ReviewStore, unrecorded
 
@@ -58,10 +58,6 @@ async def _no_feedback(voter: str, trace_ids: Collection[uuid.UUID]) -> Mapping[
     return {}
 
 
-async def _no_text(trace_id: str, *, caller: Caller) -> str:
-    return ""
-
-
 class Review:
     """The queue of one app. Decided answers become `cases`, while the case memory is on.
 
@@ -78,7 +74,7 @@ class Review:
         review_below: float = 0.0,
         cases: ReviewCases | None = None,
         feedback_by: FeedbackBy = _no_feedback,
-        answer_of: TextOf = _no_text,
+        answer_of: TextOf = no_text,
     ):
         if not 0.0 <= review_below <= 1.0:
             raise InvalidInput(f"DTRAG_REVIEW_BELOW is {review_below:g}, but must be from 0 (off) to 1.")

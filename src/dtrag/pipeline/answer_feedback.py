@@ -44,7 +44,8 @@ class TextOf(Protocol):
     async def __call__(self, trace_id: str, *, caller: Caller) -> str: ...
 
 
-async def _no_text(trace_id: str, *, caller: Caller) -> str:
+async def no_text(trace_id: str, *, caller: Caller) -> str:
+    """No text is known."""
     return ""
 
 
@@ -65,7 +66,7 @@ class FeedbackOnAnswers:
         store: TraceStore,
         *,
         retention: Retention | None = None,
-        question_of: TextOf = _no_text,
+        question_of: TextOf = no_text,
         record: Recorder = unrecorded,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:

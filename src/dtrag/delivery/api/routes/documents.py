@@ -219,8 +219,10 @@ async def ingest_upload(request: Request, service: Service, caller: Caller) -> U
         try:
             folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
         except OSError as error:
-            reason = f"no file can be written to the data folder ({error.strerror})."
-            raise DatabaseUnavailable(reason=reason) from error
+            raise DatabaseUnavailable(
+                f"Nothing was read: no file can be written to the data folder ({error.strerror}). Make its disk "
+                "writable, then send the files again."
+            ) from error
         try:
             parts, fields = _read_form(await _received(request, folder))
             category = fields.get("category")
