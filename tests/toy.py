@@ -26,6 +26,8 @@ class ToyEmbedder:
     dim: int = 8
     max_tokens: int = 256
     languages: frozenset[str] = frozenset({"en"})
+    floor: float = 0.0
+    decides: bool = True
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         vectors = np.full((len(texts), self.dim), 0.01, np.float32)

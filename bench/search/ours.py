@@ -42,6 +42,7 @@ class Known:
     dim = 384
     max_tokens = 512
     languages = frozenset({"*"})
+    floor, decides = 0.0, True
 
     def __init__(self) -> None:
         self.vectors: dict[str, Floats] = {}

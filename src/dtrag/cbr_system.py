@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -56,6 +56,7 @@ from dtrag.memory.cases import MAX_EXPORTED
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.suggesting import Suggester
 from dtrag.ports import CaseStore, Embedder, Index
+from dtrag.ports import similarity as share_of
 from dtrag.settings import Settings
 
 T = TypeVar("T")
@@ -293,15 +294,18 @@ class CBRSystem:
         if SimilarityMethod(method) is not SimilarityMethod.SEMANTIC:
             return similarity(query1, query2, SimilarityMethod(method))
 
-        async def vectors(memory: _Memory) -> Sequence[bytes | None]:
-            return [await memory.vectors.of(query1), await memory.vectors.of(query2)]
+        async def compared(memory: _Memory) -> float | None:
+            first, second = await memory.vectors.of(query1), await memory.vectors.of(query2)
+            if first is None or second is None:
+                return None
+            return share_of(memory.vectors.model(query1), {"": cosine(first, second)})[""]
 
-        first, second = self._run(vectors)
-        if first is None or second is None:
+        meaning = self._run(compared)
+        if meaning is None:
             raise InvalidInput(
                 "The similarity `semantic` needs an embedder for the language of both texts: CBRSystem(embedder=…)."
             )
-        return cosine(first, second)
+        return meaning
 
     def _get_connection(self) -> sqlite3.Connection:
         """A connection of this object to the SQLite file, in which every statement commits unless it is in a `BEGIN`.

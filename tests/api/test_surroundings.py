@@ -30,6 +30,7 @@ class WeakEmbedder:
     """An embedder that loads or does not."""
 
     id, dim, max_tokens, languages = "weak@1", 4, 16, frozenset({"en"})
+    floor, decides = 0.0, True
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.failure = failure

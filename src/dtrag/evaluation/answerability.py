@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.answers.confidence import judged_signals, model_name
-from dtrag.core.answers.evidence import READ
+from dtrag.core.answers.evidence import READ, by_words
 from dtrag.core.documents import SearchMetrics, SearchResult
-from dtrag.core.text.analysis import Analyzer, normalise
+from dtrag.core.text.analysis import Analyzer, language, normalise
 from dtrag.core.text.questions import content_terms, weighted_terms
 from dtrag.evaluation.hidden_passages import HidingIndex, hiding_engine
 from dtrag.evaluation.passage_names import document_names
-from dtrag.ports import Embedder, Index
+from dtrag.ports import Embedder, Index, speaks
 from dtrag.retrieval.request import CANDIDATES
 
 PASSAGES = 10
@@ -74,7 +74,9 @@ async def cases(
         passages, metrics = found
         terms = {*content_terms(row.question), *(term for term, _ in weighted_terms(row.question))}
         statistics = await hiding.statistics(terms, EVERYTHING)
-        values = judged_signals(row.question, passages[:PASSAGES], statistics, metrics.pack)
+        decides = speaks(embedder, language(row.question), deciding=True)
+        decided_by = passages[:PASSAGES] if decides else by_words(passages[:PASSAGES])
+        values = judged_signals(row.question, decided_by, statistics, metrics.pack)
         return Case(row.question, row.group or row.question, kind, label, values, model_name(row.question, values))
 
     for row in judged:

@@ -178,6 +178,8 @@ class WordHashes:
     dim: int = 16
     max_tokens: int = 256
     languages: frozenset[str] = frozenset({"*"})
+    floor: float = 0.0
+    decides: bool = True
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Shape (len(texts), 16), L2-normalised."""

@@ -16,7 +16,7 @@ from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, Pa
 from dtrag.core.editions import Edition
 from dtrag.core.text.analysis import Analyzer, clean, language, term_id
 from dtrag.ingestion.chunking import CHUNKER, PDF_CHUNKER
-from dtrag.ports import Embedder, speaks
+from dtrag.ports import Embedder, model_for, speaks
 
 TITLE_WEIGHT = 2.0
 BREADCRUMB_WEIGHT = 1.0
@@ -123,18 +123,20 @@ async def analyse_documents(
 
 
 async def _embed(drafts: Sequence[Draft], analysed: list[list[IndexedChunk]], embedder: Embedder) -> None:
-    places = [
-        (row, column)
-        for row, chunks in enumerate(analysed)
-        for column, chunk in enumerate(chunks)
-        if speaks(embedder, chunk.language)
-    ]
-    texts = [_embedded_text(drafts[row].passages.document, analysed[row][column].chunk) for row, column in places]
-    for first in range(0, len(texts), EMBEDDED_AT_ONCE):
-        part = slice(first, first + EMBEDDED_AT_ONCE)
-        vectors = await asyncio.to_thread(embedding_service.embed_passages, texts[part], embedder=embedder)
-        for (row, column), vector in zip(places[part], vectors, strict=True):
-            analysed[row][column] = replace(analysed[row][column], vector=vector)
+    places_of: dict[str, list[tuple[int, int]]] = {}
+    models: dict[str, Embedder] = {}
+    for row, chunks in enumerate(analysed):
+        for column, chunk in enumerate(chunks):
+            if (model := model_for(embedder, chunk.language)) is not None:
+                models[model.id] = model
+                places_of.setdefault(model.id, []).append((row, column))
+    for name, places in places_of.items():
+        texts = [_embedded_text(drafts[row].passages.document, analysed[row][column].chunk) for row, column in places]
+        for first in range(0, len(texts), EMBEDDED_AT_ONCE):
+            part = slice(first, first + EMBEDDED_AT_ONCE)
+            vectors = await asyncio.to_thread(embedding_service.embed_passages, texts[part], embedder=models[name])
+            for (row, column), vector in zip(places[part], vectors, strict=True):
+                analysed[row][column] = replace(analysed[row][column], vector=vector)
 
 
 def _embedded_text(document: ParsedDocument, chunk: Chunk) -> str:

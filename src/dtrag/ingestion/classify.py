@@ -30,7 +30,7 @@ from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import analyse_documents
-from dtrag.ports import CategoryModel, Embedder, Index, IndexSnapshot, PlacementStore
+from dtrag.ports import CategoryModel, Embedder, Index, IndexSnapshot, PlacementStore, speaks
 
 PER_NODE = 100
 MOST_SAMPLES = 10_000
@@ -155,7 +155,7 @@ class Classifier:
         return placed, reasons
 
     async def _place(self, document: IndexedDocument, learned: _Learned) -> Classification:
-        terms, vector = content(document)
+        terms, vector = content(document, self._embedder)
         classification = place(learned.taxonomy, learned.names, learned.centroids, terms, vector)
         if self._model is None or classification.accepted or not learned.nodes:
             return classification
@@ -191,10 +191,12 @@ def _work(document: IndexedDocument) -> uuid.UUID:
     return edition.work_id if edition is not None and edition.work_id is not None else document.document_id
 
 
-def content(document: IndexedDocument) -> tuple[TermCounts, Vector | None]:
-    """Terms and mean vector of a document, as the index gives them back."""
+def content(document: IndexedDocument, embedder: Embedder | None) -> tuple[TermCounts, Vector | None]:
+    """Terms and mean vector of a document, as the index gives them back; the vector of passages by whose cosines the
+    embedder may decide."""
     chunks = document.chunks[:FIRST_PASSAGES]
     terms = TermCounts.of(
         [chunk.term_ids for chunk in chunks], [quantised(chunk.frequencies) * FREQUENCY_UNIT for chunk in chunks]
     )
-    return terms, mean_vector([chunk.vector for chunk in chunks if chunk.vector is not None])
+    deciding = [chunk for chunk in chunks if speaks(embedder, chunk.language, deciding=True)]
+    return terms, mean_vector([chunk.vector for chunk in deciding if chunk.vector is not None])

@@ -23,7 +23,7 @@ from dtrag.core.text.analysis import Analyzer, language, term_id
 from dtrag.core.text.questions import weighted_terms
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.memory.case_results import shown
-from dtrag.ports import CaseStore, Embedder, Index, speaks
+from dtrag.ports import CaseStore, Embedder, Index, model_for
 from dtrag.settings import timeout_multiplier
 
 VECTOR_SHARE = 0.7
@@ -106,8 +106,8 @@ class NeuralSelector:
         self, query: str, category: tuple[str, ...] | None, scope: Scope
     ) -> tuple[dict[str, tuple[Case, float]], str]:
         """The nearest cases by meaning; or why there are none."""
-        embedder = self._embedder
-        if embedder is None or not speaks(embedder, language(query)):
+        embedder = model_for(self._embedder, language(query))
+        if embedder is None or not embedder.decides:
             return {}, "No embedder supports the language of the query."
         try:
             async with asyncio.timeout(SECONDS * timeout_multiplier()):

@@ -1,4 +1,5 @@
-"""Vectors of questions for `SimilarityMethod.SEMANTIC`, under the language rule of searches."""
+"""Vectors of questions, by the model for their language: to propose cases (`SimilarityMethod.SEMANTIC`) and, of a model
+that decides, to find those that ask the same."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import numpy as np
 from dtrag import embedding_service
 from dtrag.core.text.analysis import language
 from dtrag.errors import DtragError
-from dtrag.ports import Embedder, speaks
+from dtrag.ports import Embedder, model_for
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,22 +24,28 @@ class QuestionVectors:
     embedder: Embedder | None
     seconds: float = 5.0
 
+    def model(self, question: str) -> Embedder | None:
+        """The model for the question's language."""
+        return model_for(self.embedder, language(question))
+
     def unsupported_reason(self, question: str) -> str:
         """Why the question cannot be embedded, as a sentence; "" when it can."""
         if self.embedder is None:
             return "No embedder is available: questions were compared by words. See `dtrag models list`."
-        code = language(question)
-        if speaks(self.embedder, code):
+        if self.model(question) is not None:
             return ""
+        code = language(question)
         return f"The embedder {self.embedder.id} does not support the language of the question ({code}): words."
 
-    async def of(self, question: str) -> bytes | None:
-        """The vector, float32; None when the question cannot be embedded, or the embedder fails."""
-        if self.embedder is None or self.unsupported_reason(question):
+    async def of(self, question: str, *, deciding: bool = False) -> bytes | None:
+        """The vector, float32; None when the question cannot be embedded, or the embedder fails. `deciding`: only of a
+        model whose cosines may decide."""
+        model = self.model(question)
+        if model is None or (deciding and not model.decides):
             return None
         try:
             async with asyncio.timeout(self.seconds):
-                vector = await embedding_service.generate_embedding(question, embedder=self.embedder)
+                vector = await embedding_service.generate_embedding(question, embedder=model)
         except (DtragError, OSError, RuntimeError, ValueError) as error:  # also `TimeoutError`: words are compared
             _LOG.warning("a question could not be embedded (%s)", type(error).__name__)
             return None

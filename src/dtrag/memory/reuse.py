@@ -187,7 +187,7 @@ class Reuse:
         query = CaseQuery(text=question, limit=MOST_CANDIDATES)
         by_words = await self._nearest(query, scope)
         same = await asyncio.to_thread(self._same, question, by_words, scope)
-        vector = None if same else await self.vectors.of(question)
+        vector = None if same else await self.vectors.of(question, deciding=True)
         if vector is None:
             return same, len(by_words)
         compared = {case.case_id for case in by_words}

@@ -10,6 +10,8 @@ from dtrag.core.cases.case import Case, CaseQuery, ScoredCases, SimilarityMethod
 from dtrag.core.cases.similarity import cosine, order, similarity, with_words
 from dtrag.core.statements import stated
 from dtrag.memory.question_vectors import QuestionVectors
+from dtrag.ports import Embedder
+from dtrag.ports import similarity as share_of
 from dtrag.ports.cases import CaseStore
 
 EMBEDDER_FAILED = stated("words_compared", "The embedder failed: words were compared.")
@@ -52,21 +54,26 @@ class Suggester:
             query,
             await self.store.nearest(replace(query, limit=more), scope),
             await self.store.nearest(replace(by_words, limit=more), scope),
+            self.vectors.model(query.text),
         )
         return Nearest(combined[: query.limit], SimilarityMethod.SEMANTIC)
 
 
-def _combined(query: CaseQuery, by_meaning: ScoredCases, by_words: ScoredCases) -> list[tuple[Case, float]]:
+def _combined(
+    query: CaseQuery, by_meaning: ScoredCases, by_words: ScoredCases, model: Embedder | None
+) -> list[tuple[Case, float]]:
     """All candidates with the combined similarity, best first."""
     cases = {case.case_id: case for case, _ in (*by_meaning, *by_words)}
-    meaning = {case.case_id: score for case, score in by_meaning}
+    near = {case.case_id: score for case, score in by_meaning}
+    meaning = share_of(
+        model, {key: near[key] if key in near else cosine(query.vector, case.vector) for key, case in cases.items()}
+    )
     words = {case.case_id: score for case, score in by_words}
-    scored = [(case, _score(query, case, meaning, words)) for case in cases.values()]
+    scored = [(case, with_words(meaning[key], _shared_words(query, case, words))) for key, case in cases.items()]
     return sorted(scored, key=lambda pair: order(*pair))
 
 
-def _score(query: CaseQuery, case: Case, meaning: Mapping[str, float], words: Mapping[str, float]) -> float:
-    by_meaning = meaning[case.case_id] if case.case_id in meaning else cosine(query.vector, case.vector)
+def _shared_words(query: CaseQuery, case: Case, words: Mapping[str, float]) -> float:
     if case.case_id in words:
-        return with_words(by_meaning, words[case.case_id])
-    return with_words(by_meaning, similarity(query.text, case.query, SimilarityMethod.COSINE))
+        return words[case.case_id]
+    return similarity(query.text, case.query, SimilarityMethod.COSINE)

@@ -15,10 +15,12 @@ from typing import Any
 from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
+from dtrag.core.answers.evidence import by_words
 from dtrag.core.answers.reasons import declined
 from dtrag.core.documents import Declined, SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import joined, stated
+from dtrag.core.text.analysis import language
 from dtrag.core.text.sentences import Preceding
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput, LanguageModelFailed, Overloaded
 from dtrag.memory.weight_learning import WayToAnswer
@@ -39,7 +41,7 @@ from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_sta
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.pipeline.tree_version import paths_in_active_tree
-from dtrag.ports import IndexSnapshot, NamedPassages
+from dtrag.ports import IndexSnapshot, NamedPassages, speaks
 from dtrag.settings import active_flags
 from dtrag.tools.executor import execute_plan
 
@@ -186,8 +188,9 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         stored = snapshot.settings.get(SETTING)
         judged = GREETED
         if not is_greeting(question):
+            decided_by = passages if speaks(run.embedder, language(question), deciding=True) else by_words(passages)
             judged = await asyncio.to_thread(
-                confidence_of, question, passages, statistics, stored, metrics.pack, policy=run.policy
+                confidence_of, question, decided_by, statistics, stored, metrics.pack, policy=run.policy
             )
         judged = _explained(judged, metrics)
         state.evidence = Evidence(tuple(ordered), statistics, metrics, judged, preceding, named, notes)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from dtrag.core.chat import Message, Reply
 from dtrag.core.documents import Vector
 from dtrag.core.text.analysis import Analyzer
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @runtime_checkable
@@ -35,6 +37,17 @@ class Embedder(Protocol):
     def languages(self) -> frozenset[str]:
         """Supported languages as ISO 639-1 codes; `{"*"}` = all. Texts in other languages get no vector."""
 
+    @property
+    def floor(self) -> float:
+        """The cosine of unrelated texts, in [0, 1): 0.0 for most models, .75 for one whose cosines lie above it."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether its cosines may decide: which sentence answers, what is supported, whether questions are the same.
+
+        False for a model that the constants of these decisions are not fitted to: it only proposes passages and cases.
+        """
+
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Vectors of passages: float32, shape (len(texts), dim), L2-normalised."""
 
@@ -52,9 +65,33 @@ NOT_CONFIGURED: Final = NotConfigured.NOT_CONFIGURED
 """Passed to `embedding_service` and `llm_service` for "no model": there, None means the model of the open app."""
 
 
-def speaks(embedder: Embedder | None, code: str) -> bool:
-    """Whether there is an embedder and it supports the language (ISO 639-1 code)."""
-    return embedder is not None and ("*" in embedder.languages or code in embedder.languages)
+@runtime_checkable
+class EmbedderRouter(Protocol):
+    """An embedder of several models, each for the languages that it is best at."""
+
+    def of(self, code: str) -> Embedder | None:
+        """The model for texts of the language; None without one."""
+
+
+def model_for(embedder: Embedder | None, code: str) -> Embedder | None:
+    """The model that embeds texts of the language (ISO 639-1 code, or `und`): of a router the routed one, None if none
+    does. Vectors are compared only with those of the same model."""
+    router: object = embedder
+    if isinstance(router, EmbedderRouter):
+        return router.of(code)
+    return embedder if embedder is not None and ("*" in embedder.languages or code in embedder.languages) else None
+
+
+def speaks(embedder: Embedder | None, code: str, *, deciding: bool = False) -> bool:
+    """Whether there is a model for the language; with `deciding`, one whose cosines may decide."""
+    model = model_for(embedder, code)
+    return model is not None and (model.decides or not deciding)
+
+
+def similarity(model: Embedder | None, cosines: Mapping[Key, float]) -> dict[Key, float]:
+    """The cosines of a model's vectors as shares, from 0 for unrelated texts to 1: comparable between models."""
+    floor = model.floor if model is not None else 0.0
+    return {key: min(1.0, max(0.0, (cosine - floor) / (1.0 - floor))) for key, cosine in cosines.items()}
 
 
 @runtime_checkable

@@ -250,7 +250,7 @@ class HybridSearchEngine:
             embeds = mode in ("hybrid", "vector") and not self._embedder.unsupported_reason(query)
             reranks = self._config.enable_reranking and mode == "hybrid" and reranker.applies(query)
             await self._loader.wait(
-                embedder if embeds else None,
+                self._embedder.model(query) if embeds else None,
                 reranker if reranks else None,
                 None if query.isascii() else self._analyzer.more,
             )

@@ -11,7 +11,7 @@ from dtrag.core.query_expansion import QueryExpansion
 from dtrag.core.statements import CodedText, stated
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.core.text.questions import content
-from dtrag.ports import Index
+from dtrag.ports import Index, similarity
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.request import SearchRequest, SearchTarget
 from dtrag.retrieval.retrievers import RetrieverOutcome
@@ -62,12 +62,13 @@ class Explainer:
         if target.filters != SearchFilters() and not await self._is_admitted(visible[0]):
             return Absence(name, NOT_ADMITTED)
         sums, cosines = await self._raw_scores(visible)
+        shares = similarity(self.ranking.vector.model, cosines)
         ranks = {key: rank for rank, key in enumerate(self.ranking.order)}
         best = min(
             visible,
             key=lambda key: (
                 ranks.get(key, len(ranks)),
-                -self._share(sums.get(key, 0.0)) - max(0.0, cosines.get(key) or 0.0),
+                -self._share(sums.get(key, 0.0)) - shares.get(key, 0.0),
             ),
         )
         passages = await self.index.fetch([best], target.scope, target.snapshot.taxonomy)

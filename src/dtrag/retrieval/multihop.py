@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.passage_title_mentions import mentioned_numbers
-from dtrag.ports import Index
+from dtrag.ports import Index, similarity
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.request import SearchTarget
 from dtrag.retrieval.retrievers import RetrieverOutcome
@@ -114,8 +114,7 @@ async def lexical_shares(
 async def vector_shares(
     index: Index, target: SearchTarget, outcome: RetrieverOutcome, passages: Sequence[str]
 ) -> dict[str, float]:
-    """Chunk id -> cosine in [0, 1], of the passages in scope that have a vector."""
+    """Chunk id -> vector score in [0, 1], of the passages in scope that have a vector."""
     if outcome.vector is None:
         return {}
-    cosines = await index.vector_scores(outcome.vector, passages, target.scope)
-    return {key: min(1.0, max(0.0, score)) for key, score in cosines.items()}
+    return similarity(outcome.model, await index.vector_scores(outcome.vector, passages, target.scope))

@@ -20,7 +20,7 @@ from dtrag.core.statements import stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.text.questions import has_hangul, required_terms, weighted_terms
 from dtrag.errors import InvalidInput
-from dtrag.ports import NOT_CONFIGURED, Embedder, Index, speaks
+from dtrag.ports import NOT_CONFIGURED, Embedder, Index, model_for, similarity
 from dtrag.retrieval.request import SearchRequest, SearchTarget
 from dtrag.retrieval.time_limits import TimeLimits
 
@@ -35,7 +35,8 @@ class RetrieverOutcome:
     """The candidates of one retriever (chunk id -> score, best first), its time, and its failure if it failed.
 
     `raw_scores` are BM25 sums or cosines. `scores` lie in [0, 1]; a lexical one is a share of the highest score that
-    the query can reach. `lexical_query` and `vector` are the query in the retriever's own form.
+    the query can reach, a vector one what `similarity` makes of a cosine. `lexical_query` and `vector` are the query in
+    the retriever's own form; `model` made the vector.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class RetrieverOutcome:
     skipped: bool = False
     lexical_query: LexicalQuery | None = None
     vector: Vector | None = None
+    model: Embedder | None = None
 
     @property
     def candidates(self) -> dict[str, float] | None:
@@ -137,6 +139,7 @@ class VectorRetriever:
             started = time.perf_counter()
             vector = await self._embedder.embed(request.query, limits.embedding)
             outcome.embedding_seconds = time.perf_counter() - started
+            outcome.model = self._embedder.model(request.query)
             await self.nearest(vector, request.vector_candidates, target, outcome)
         return outcome
 
@@ -144,7 +147,7 @@ class VectorRetriever:
         """Write the `limit` passages nearest to the vector into the outcome."""
         outcome.vector = vector
         outcome.raw_scores = await self._index.vectors(vector, target.scope, target.filters, limit)
-        outcome.scores = {key: min(1.0, max(0.0, score)) for key, score in outcome.raw_scores.items()}
+        outcome.scores = similarity(outcome.model, outcome.raw_scores)
 
 
 def parse_vector(values: object, dim: int | None = None) -> Vector:
@@ -170,12 +173,16 @@ class QueryEmbedder:
         self._vectors: LRUCache[str, Vector] = LRUCache(CACHED_VECTORS)
         self._threads = DaemonThreads(EMBEDDING_THREADS, "embed-query")
 
+    def model(self, query: str) -> Embedder | None:
+        """The model for the query's language."""
+        return model_for(self.embedder, language(query))
+
     def unsupported_reason(self, query: str) -> str:
         """Why the query cannot be embedded, as a sentence; "" when it can."""
         if self.embedder is None:
             return stated("no_embedder", "No embedder is available: lexical search only. See `dtrag models list`.")
         code = language(query)
-        if not speaks(self.embedder, code):
+        if model_for(self.embedder, code) is None:
             return stated(
                 "embedder_language",
                 "The embedder {embedder} does not support the query's language ({language}): lexical search only.",
@@ -207,5 +214,5 @@ class QueryEmbedder:
 
     async def _generate(self, query: str) -> Vector | None:
         return await embedding_service.generate_embedding(
-            query, embedder=self.embedder or NOT_CONFIGURED, executor=self._threads
+            query, embedder=self.model(query) or NOT_CONFIGURED, executor=self._threads
         )

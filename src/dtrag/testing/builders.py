@@ -19,7 +19,7 @@ from dtrag.core.manifest import manifest_from_category
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.trace import Trace
 from dtrag.ingestion.analysis import analyse, fingerprint
-from dtrag.ports import Embedder, speaks
+from dtrag.ports import Embedder, model_for
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
 """The time at which things happen in tests, unless they say otherwise."""
@@ -53,11 +53,11 @@ def indexed_document(
         chunks.append(Chunk(ordinal, start, start + len(text), text, metadata=details))
     document = ParsedDocument(title or uri, body, content_type, metadata=dict(metadata or {}))
     indexed = [analyse(document, chunk, analyzer) for chunk in chunks]
-    if embedder is not None:
-        indexed = [
-            replace(chunk, vector=vector) if speaks(embedder, chunk.language) else chunk
-            for chunk, vector in zip(indexed, embedder.embed_documents(texts), strict=True)
-        ]
+    models = [model_for(embedder, chunk.language) for chunk in indexed]
+    indexed = [
+        replace(chunk, vector=model.embed_documents([chunk.chunk.text])[0]) if model is not None else chunk
+        for chunk, model in zip(indexed, models, strict=True)
+    ]
     return IndexedDocument(
         document_id=document_id(uri),
         source_id=document_id(source_uri or uri),

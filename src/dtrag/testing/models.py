@@ -31,6 +31,8 @@ class HashEmbedder:
     dim: int = 64
     max_tokens: int = WORDS_READ
     languages: frozenset[str] = frozenset({"*"})
+    floor: float = 0.0
+    decides: bool = True
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Shape (len(texts), dim), L2-normalised."""

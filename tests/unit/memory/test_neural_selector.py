@@ -119,7 +119,15 @@ async def test_the_caller_may_want_words_or_meaning_only() -> None:
     assert words.hits[0].case.case_id == meaning.hits[0].case.case_id == "leave"
 
 
-@pytest.mark.parametrize("embedder", [None, Failing(dim=64), ToyEmbedder(dim=64, languages=frozenset({"ko"}))])
+@pytest.mark.parametrize(
+    "embedder",
+    [
+        None,
+        Failing(dim=64),
+        ToyEmbedder(dim=64, languages=frozenset({"ko"})),
+        ToyEmbedder(dim=64, decides=False),
+    ],
+)
 async def test_without_vectors_words_decide(embedder: Embedder | None) -> None:
     stores = await filled(votes=LEAST_INTERACTIONS)
     found = await selector(stores, embedder).search(LEAVE, viewer=EVERYTHING)

@@ -107,6 +107,16 @@ async def test_composing_continues_without_an_embedder_that_fails(
     assert [record.message for record in caplog.records] == ["the embedder failed while composing"]
 
 
+async def test_an_embedder_that_decides_nothing_proposes_passages_only() -> None:
+    """Sentences and confidence are those of the words; its documents' side is never called."""
+    index = MemoryIndex(ROWS, ToyEmbedder())
+    by_words = await _ask(QUESTION, index)
+    proposing = Broken(ConnectionError("never called"), queries_work=True, decides=False)
+    answer = await _ask(QUESTION, index, proposing)
+    assert (answer.text, answer.confidence, answer.reason) == (by_words.text, by_words.confidence, by_words.reason)
+    assert answer.degraded == answer.notes == ()
+
+
 async def test_an_unavailable_database_is_reported() -> None:
     index = MemoryIndex(ROWS)
     index.broken["lexical"] = DatabaseUnavailable(reason="down.")

@@ -198,6 +198,8 @@ class Broken:
     dim: int = 8
     max_tokens: int = 256
     languages: frozenset[str] = frozenset({"*"})
+    floor: float = 0.0
+    decides: bool = True
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         if self.error is not None:

@@ -296,3 +296,14 @@ async def test_adaptive_weights_depend_on_the_query() -> None:
         assert {result.chunk_id: result.hybrid_score for result in results} == pytest.approx(
             {"a": 1.0, "b": 1 - share, "c": 1 - share}
         )
+
+
+async def test_the_vector_score_is_the_share_of_the_cosine_above_that_of_unrelated_texts() -> None:
+    plain, above = ToyEmbedder(), ToyEmbedder(floor=0.5)
+    index = small_index(plain)
+    cosines, _ = await engine_on(index, plain).search("kettle valve", 9, scope=EVERYTHING, mode="vector")
+    shares, _ = await engine_on(index, above).search("kettle valve", 9, scope=EVERYTHING, mode="vector", explain=True)
+    expected = {result.chunk_id: max(0.0, 2 * result.vector_score - 1) for result in cosines}
+    assert {result.chunk_id: result.vector_score for result in shares} == pytest.approx(expected)
+    raw = {result.chunk_id: result.explanation.cosine for result in shares if result.explanation is not None}
+    assert raw == pytest.approx({result.chunk_id: result.vector_score for result in cosines})

@@ -31,6 +31,8 @@ class CachedEmbedder:
         self.dim = embedder.dim
         self.max_tokens = embedder.max_tokens
         self.languages = embedder.languages
+        self.floor = embedder.floor
+        self.decides = embedder.decides
 
     def load(self) -> None:
         """See `Loadable`."""

@@ -1,7 +1,7 @@
 """The embedder that the settings name, loaded when it is first used.
 
 An embedder is a module of this package whose name is its key, with `create(settings)`, `available(settings)` and a
-class `Embedder`-like whose `id`, `dim`, `max_tokens` and `languages` are known before anything is loaded.
+class `Embedder`-like whose properties are known before anything is loaded.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class EmbedderOnDemand(OnDemand[Embedder]):
         self.dim = declared.dim
         self.max_tokens = declared.max_tokens
         self.languages = declared.languages
+        self.floor = declared.floor
+        self.decides = declared.decides
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """See `Embedder`."""

@@ -35,6 +35,9 @@ class FastembedEmbedder(OnDemand[Any]):
     One text is one run of the model: the vector of a quantised model would otherwise depend on its neighbours.
     """
 
+    floor = 0.0
+    decides = True
+
     def __init__(self, model: Published, folder: Path, *, threads: int = 1) -> None:
         super().__init__(self._read)
         slug = re.sub(r"[^a-z0-9._-]+", "-", model.name.rpartition("/")[2].lower())

@@ -56,6 +56,8 @@ class MiniLM:
     dim = MINILM.dim
     max_tokens = MAX_TOKENS
     languages = MINILM.languages
+    floor = 0.0
+    decides = True
 
     def __init__(self, folder: Path, threads: int) -> None:
         from tokenizers import Tokenizer

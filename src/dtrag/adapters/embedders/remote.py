@@ -35,6 +35,8 @@ class OpenAIEmbedder:
 
     max_tokens = MAX_TOKENS
     languages = frozenset({"*"})
+    floor = 0.0
+    decides = True
 
     def __init__(self, model: str, *, address: str, key: str, seconds: float = SECONDS) -> None:
         self.dim = DIMENSIONS[model]

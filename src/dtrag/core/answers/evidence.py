@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dtrag.core.documents import SearchResult
@@ -100,6 +100,11 @@ def read(passage: SearchResult, question: QuestionContent) -> PassageEvidence:
     total = sum(question.pairs.values())
     phrase = sum(question.pairs[pair] for pair in neighbours) / total if total else 0.0
     return PassageEvidence(question.part(matched), phrase, tuple(parts), frozenset(matched))
+
+
+def by_words(passages: Sequence[SearchResult]) -> list[SearchResult]:
+    """The passages without their vector scores: for a question whose model proposes passages and decides nothing."""
+    return [replace(passage, vector_score=0.0) for passage in passages]
 
 
 def signals(question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics) -> dict[str, float]:

@@ -23,7 +23,7 @@ from dtrag.pipeline.answer.named_provisions import quoted_whole
 from dtrag.pipeline.run import Run, question_statistics
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
-from dtrag.ports import Embedder, speaks
+from dtrag.ports import Embedder, model_for, speaks
 from dtrag.tools.result import ToolResult
 
 _LOG = logging.getLogger(__name__)
@@ -149,8 +149,9 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     question = state.search_query or state.query
     irrelevant = state.evidence is not None and state.evidence.confidence.decision == "abstain"
     passages = [] if irrelevant else passages_of(state)
-    usable = by_meaning and speaks(run.embedder, language(question)) and "vector" not in state.degraded
-    embedder = run.embedder if usable else None
+    code = language(question)
+    usable = by_meaning and speaks(run.embedder, code, deciding=True) and "vector" not in state.degraded
+    embedder = model_for(run.embedder, code) if usable else None
     if state.evidence is not None:
         statistics = state.evidence.statistics
     else:

@@ -38,7 +38,7 @@ from dtrag.pipeline.answer.extractive import PASSAGES
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
-from dtrag.ports import Embedder, speaks
+from dtrag.ports import Embedder, model_for
 
 CLOSE = 0.75
 """Cosine from which on a sentence and a passage's sentence have the same meaning in other words."""
@@ -402,15 +402,14 @@ async def verify(state: PipelineState, run: Run) -> PipelineState:
 async def _check_by_meaning(state: PipelineState, run: Run) -> CheckedAnswer | None:
     """The check with the embedder; None without one, or when it takes too long or fails."""
     answer = state.answer or ""
-    if run.embedder is None or not speaks(run.embedder, language(answer)) or "vector" in state.degraded:
+    model = model_for(run.embedder, language(answer))
+    if model is None or not model.decides or "vector" in state.degraded:
         return None
     passages = passages_of(state)[:PASSAGES]
     preceding = state.evidence.preceding if state.evidence is not None else {}
     try:
         async with asyncio.timeout(_SEMANTIC_SHARE * budget_of("check")):
-            return await EMBEDDING_THREADS.run(
-                check, answer, passages, embedder=run.embedder, preceding=preceding, drop=True
-            )
+            return await EMBEDDING_THREADS.run(check, answer, passages, embedder=model, preceding=preceding, drop=True)
     except TimeoutError:
         return None
     except Exception:  # noqa: BLE001 - a boundary with an alternative: the lexical check decides then

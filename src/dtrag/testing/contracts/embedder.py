@@ -46,6 +46,10 @@ class EmbedderContract:
         assert embedder.languages
         assert all(code == "*" or re.fullmatch("[a-z]{2}", code) for code in embedder.languages)
 
+    def test_declares_what_its_cosines_mean(self, embedder: Embedder) -> None:
+        assert 0.0 <= embedder.floor < 1.0
+        assert isinstance(embedder.decides, bool)
+
     def test_gives_one_unit_vector_a_text(self, embedder: Embedder) -> None:
         for vectors in (embedder.embed_documents(TEXTS), embedder.embed_queries(TEXTS)):
             assert vectors.shape == (len(TEXTS), embedder.dim)
