@@ -70,7 +70,7 @@ def test_answers_on_a_collection(cli: Cli, collection: Path) -> None:
     assert ran.code == 0, ran.err
     assert_shape(ran.json, SHAPES["dtrag eval answers"])
     counts = ran.json["counts"]
-    assert (ran.json["contained"], ran.json["any_right"], ran.json["first_right"]) == (1.0, 1.0, 1.0)
+    assert (ran.json["sufficient"], ran.json["answer"]["right"], ran.json["first_right"]) == (1.0, 1.0, 1.0)
     assert ran.json["unanswerable"]["declined"] == 1.0
     assert (counts["questions"], counts["unanswerable"], counts["by_model"]) == (3, 1, 0)
     assert counts["exact_quotations"] == counts["quotations"] > 0
@@ -85,9 +85,17 @@ def test_articles_of_a_book_are_compared_by_code_and_number(cli: Cli, book_quest
     asked = cli.call("eval", "answers", *options, "--json")
     assert asked.code == 0, asked.err
     assert_shape(asked.json, SHAPES["dtrag eval answers"])
-    assert (asked.json["contained"], asked.json["any_right"], asked.json["wrong"]) == (None, 1.0, 0.0)
+    assert (asked.json["sufficient"], asked.json["first_right"]) == (None, 1.0)
     assert 0 < asked.json["precision"] <= 1
     assert asked.json["unanswerable"]["answered"] == 0.0
+    must, lines = book_questions / "words.jsonl", book_questions / "rows.jsonl"
+    _write(must, {"qid": "k1", "must": [["통산 6학기"]]}, {"qid": "k2", "must": [["10권"], ["a word of no text"]]})
+    judged = cli.call("eval", "answers", *options, "--must", must, "--report", lines)
+    assert judged.code == 0, judged.err
+    assert max(map(len, judged.out.splitlines())) <= 80
+    rows = {row["id"]: row for row in map(json.loads, lines.read_text("utf-8").splitlines())}
+    assert (rows["k1"]["values"]["sufficient"], rows["k1"]["first"]) == (1.0, "1-1-1:제12조")
+    assert (rows["k2"]["values"]["sufficient"], rows["k2"]["missing"]) == (0.0, ["a word of no text"])
     documents = cli.call("documents", "--json").json
     assert documents["total"]["documents"] == 0, "the index of the user is not changed"
 

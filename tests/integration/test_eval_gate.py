@@ -53,7 +53,7 @@ def test_no_sample_question_is_answered_worse_than_in_the_baseline(run: Evaluati
 
 
 def test_the_answerable_ones_are_answered_right(run: EvaluationRun) -> None:
-    answerable = [row for row in run.rows if row.ratios["contained"][1]]
+    answerable = [row for row in run.rows if row.ratios["sufficient"][1]]
     questions = (ROOT / "examples" / "questions.jsonl").read_text("utf-8").splitlines()
     assert len(answerable) == sum(bool(json.loads(line)["expect"]) for line in questions)
     assert [row.question for row in answerable if not passes(row.ratios)] == []
@@ -62,10 +62,10 @@ def test_the_answerable_ones_are_answered_right(run: EvaluationRun) -> None:
 
 def test_a_worse_answer_fails_the_gate(baseline: EvaluationRun) -> None:
     first = baseline.rows[0]
-    wrong = replace(first, ratios={**first.ratios, "contained": (0.0, 1.0)}, details={"answer": "wrong"})
+    wrong = replace(first, ratios={**first.ratios, "sufficient": (0.0, 1.0)}, details={"answer": "wrong"})
     worse, better = regressions(replace(baseline, rows=(wrong, *baseline.rows[2:])), baseline)
     assert worse == [
-        f"{first.question} (contained); the answer is now: wrong",
+        f"{first.question} (sufficient); the answer is now: wrong",
         f"{baseline.rows[1].question} is not asked any more",
     ]
     assert better == []

@@ -19,12 +19,12 @@ const [OLD, NEW] = ["0b1f6f0e-0000-4000-8000-000000000001", "0b1f6f0e-0000-4000-
 const row = (id: string, question: string, right: number, answer: string) => ({
   id,
   question,
-  ratios: { contained: [right, 1], wrong: [1 - right, 1], declined: [0, 0] },
+  ratios: { sufficient: [right, 1], "answer.wrong": [1 - right, 1], "unanswerable.declined": [0, 0] },
   details: { answer, decision: "answer", reasons: ["A reason."] },
 });
 
 function run(run_id: string, day: string, rows: ReturnType<typeof row>[]) {
-  const right = rows.filter(({ ratios }) => ratios.contained[0] === 1).length / rows.length;
+  const right = rows.filter(({ ratios }) => ratios.sufficient[0] === 1).length / rows.length;
   const estimate = (value: number) => ({ value, low: value / 2, high: (1 + value) / 2 });
   return {
     run_id,
@@ -34,7 +34,7 @@ function run(run_id: string, day: string, rows: ReturnType<typeof row>[]) {
     version: "1.0.0",
     settings: { mode: "hybrid", model: "none" },
     questions: rows.length,
-    measures: { contained: estimate(right), wrong: estimate(1 - right), declined: null },
+    measures: { sufficient: estimate(right), "answer.wrong": estimate(1 - right), "unanswerable.declined": null },
     format: 1,
     rows,
   };
@@ -77,7 +77,7 @@ inBrowser("evaluation", () => {
       await page.locator("main table").waitFor();
       await check(page, "list", look);
       const plot = await page.locator("main svg[role=img]").first().getAttribute("aria-label");
-      expect(plot).toMatch(/contained.*1\.000.*0\.500/s);
+      expect(plot).toMatch(/sufficient.*1\.000.*0\.500/s);
       await page.evaluate((id) => (location.hash = `#/evaluation/${id}`), NEW);
       await page.locator("main details summary").first().waitFor();
       await page.locator("main select").nth(1).waitFor();
@@ -174,7 +174,7 @@ inBrowser("evaluation", () => {
 
     test("plots, a comparison, and the trace of the question that got worse", async () => {
       const page = await open("#/evaluation", {}, own.url);
-      const plot = page.getByRole("img", { name: /^contained/ });
+      const plot = page.getByRole("img", { name: /^sufficient/ });
       expect(await plot.getAttribute("aria-label")).toMatch(/1\.000.*0\.500/s);
       await check(page, "real", { language: "en", theme: "light", width: 1280 });
       await page.getByRole("link", { name: /With the one before/ }).click();

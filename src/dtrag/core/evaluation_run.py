@@ -15,12 +15,12 @@ Kind = Literal["retrieval", "answers", "quality", "cases"]
 KINDS: tuple[str, ...] = get_args(Kind)
 FORMAT = 1
 LOWER_IS_BETTER = frozenset(
-    {"wrong", "declined_wrongly", "marked", "answered", "refused_wrongly", "answered_unanswerable", "degraded"}
-    | {"unfinished"}
+    {"answer.wrong", "review.wrong", "abstain.wrong", "unanswerable.marked", "unanswerable.answered"}
+    | {"declined_wrongly", "refused_wrongly", "answered_unanswerable", "degraded", "unfinished"}
     | {"repeat misled", "other misled", "other shown"}
 )
 """Measures of which less is better."""
-NEUTRAL = frozenset({"sentences", "repeat shown"})
+NEUTRAL = frozenset({"sentences", "answer.share", "review.share", "abstain.share", "repeat shown"})
 """Measures of which neither more nor less is better."""
 
 

@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypeVar
+
+import numpy as np
 
 from dtrag.core.documents import Answer, SearchResult
-from dtrag.core.evaluation_run import RunRow
-from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
-from dtrag.core.text.analysis import normalise
+from dtrag.core.evaluation_run import RunRow, shown
+from dtrag.core.metrics.bootstrap import Ratio, estimates
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet, read_set, spread
-from dtrag.evaluation.passage_names import article_names, document_names
+from dtrag.evaluation.passage_names import article_names, document_names, judged_name
 from dtrag.evaluation.question_limit import UNFINISHED, unfinished_line, within_limit
+from dtrag.evaluation.risk_coverage import ANSWERS, confidence_of, risk_coverage
+from dtrag.evaluation.sufficiency import missing_groups, shown_parts
 
-RATIOS = (
-    *("contained", "sentences", "precision", "any_right", "first_right", "wrong", "declined_wrongly", "declined"),
-    *("marked", "answered"),
-)
-"""The measures of questions that were finished."""
+VERDICTS = (*ANSWERS, "abstain")
+RATIOS = {
+    "sufficient": "what must be said is shown",
+    "sentences": "sentences an answer",
+    "precision": "precision of quotations",
+    "first_right": "first quotation right",
+    "declined_wrongly": "declined wrongly",
+    **{f"{verdict}.share": "" for verdict in VERDICTS},
+    **{f"{verdict}.sufficient": "" for verdict in ANSWERS},
+    **{f"{verdict}.right": "" for verdict in VERDICTS},
+    **{f"{verdict}.wrong": "" for verdict in VERDICTS},
+    "unanswerable.declined": "unanswerable, declined",
+    "unanswerable.marked": "unanswerable, for review",
+    "unanswerable.answered": "unanswerable, answered",
+}
+"""The measures of questions that were finished, with their names in the text output; a verdict has one line."""
 NAMED_INEXACT = 5
 """Inexact quotations that are named in a note."""
-_MARK = re.compile(r"\s?\[(?:\d+|\?)\]")
 
 Ask = Callable[[str], Awaitable[Answer]]
 ReadText = Callable[[str], Awaitable[str]]
 """A document's text by its id."""
 ReadPassages = Callable[[Sequence[str]], Awaitable[Mapping[str, SearchResult]]]
 """Chunk id -> passage, for the cited chunks."""
-Interval = tuple[float, float] | None
+AnswerMeasures = dict[str, Any]
+"""The result of `evaluate_answers`, as `dtrag eval answers --json` prints it; None: no question for the measure."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,109 +60,74 @@ class AnswerSet:
     def of(cls, judged: JudgedSet, limit: int | None = None) -> AnswerSet:
         """At most `limit` questions, at equal distances. Raises `InvalidInput` when no question is judged."""
         questions = tuple(
-            question for question in judged.questions if not question.answerable or question.gold or question.judgements
+            question
+            for question in judged.questions
+            if not question.answerable or question.expected or question.judgements
         )
         if not questions:
             raise InvalidInput(
-                f'{judged.name}: no question has "answers" or "relevant" to look for, or "answerable": false, and '
-                "there is no qrels.tsv for them."
+                f'{judged.name}: no question has "must", "answers" or "relevant" to look for, or "answerable": false, '
+                "and there is no qrels.tsv for them."
             )
         return cls(judged.name, judged.corpus, spread(questions, limit))
 
 
-class UnanswerableShares(TypedDict):
-    """Shares of the unanswerable questions: declined, answered for review, answered."""
-
-    declined: float | None
-    marked: float | None
-    answered: float | None
-
-
-class UnanswerableIntervals(TypedDict):
-    """The intervals of `UnanswerableShares`."""
-
-    declined: Interval
-    marked: Interval
-    answered: Interval
-
-
-class AnswerIntervals(TypedDict):
-    """The intervals of `AnswerMeasures`."""
-
-    contained: Interval
-    sentences: Interval
-    precision: Interval
-    any_right: Interval
-    first_right: Interval
-    wrong: Interval
-    declined_wrongly: Interval
-    unanswerable: UnanswerableIntervals
-
-
-class AnswerCounts(TypedDict):
-    """Numbers of questions and quotations; `by_model` are of `answered`.
-
-    Each question is `answered`, `declined` or `unfinished`: the last count for no measure.
-    """
-
-    questions: int
-    answerable: int
-    unanswerable: int
-    answered: int
-    declined: int
-    unfinished: int
-    by_model: int
-    quotations: int
-    right_quotations: int
-    exact_quotations: int
-
-
-class AnswerMeasures(TypedDict):
-    """The result of `evaluate_answers`, as `dtrag eval answers --json` prints it; None: no question for the measure."""
-
-    contained: float | None
-    sentences: float | None
-    precision: float | None
-    any_right: float | None
-    first_right: float | None
-    wrong: float | None
-    declined_wrongly: float | None
-    unanswerable: UnanswerableShares
-    intervals: AnswerIntervals
-    counts: AnswerCounts
-
-
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """A question and what became of it.
+    """A question and its answer; None when it was not finished in time.
 
     `right` says for each quotation, in order, whether it is of a relevant document or article; None where the set has
-    no judgements for the question. `inexact` names quotations that, or whose context, are not the text of
-    their document at their span.
+    no judgements for the question. `first` names the document or article of the first. `missing` are the groups of the
+    expected words that the answer does not show. `judged`: the set says when the answer is right. `inexact` names
+    quotations that, or whose context, are not the text of their document at their span.
     """
 
     question: JudgedQuestion
-    decision: str
-    quotations: int = 0
+    answer: Answer | None
     right: tuple[bool, ...] | None = None
+    first: str = ""
+    missing: tuple[str, ...] = ()
+    judged: bool = True
     inexact: tuple[str, ...] = ()
-    contained: bool = False
-    by_model: bool = False
 
     @property
-    def finished(self) -> bool:
-        """Whether it was answered or declined in time."""
-        return self.decision != UNFINISHED
+    def decision(self) -> str:
+        """The verdict. An answer without quotations counts as declined, unless a language model wrote it."""
+        if self.answer is None:
+            return UNFINISHED
+        return self.answer.decision if self.answer.citations or self.answer.model else "abstain"
 
     @property
     def answered(self) -> bool:
         """Whether it has an answer, perhaps one for review."""
-        return self.decision not in {"abstain", UNFINISHED}
+        return self.decision in ANSWERS
+
+    @property
+    def sufficient(self) -> bool:
+        """Whether it is answered with everything that is expected."""
+        return self.answered and not self.missing
+
+    def row(self) -> RunRow:
+        """What it adds to the measures, and what a reader needs to judge the answer."""
+        question, answer = self.question, self.answer
+        details: dict[str, object] = {"answer": "", "decision": self.decision}
+        if answer is not None:
+            details |= {
+                "answer": answer.text,
+                "confidence": round(confidence_of(answer), 4),
+                "first": self.first,
+                "quotations": shown_parts(answer)[1:],
+                "missing": list(self.missing),
+            }
+        details |= {"answerable": question.answerable, "must": [" | ".join(group) for group in question.expected]}
+        return RunRow(question.id, question.text, _ratios(self), details)
 
 
-def read_answer_set(source: Path, corpus: Path | None = None, limit: int | None = None) -> AnswerSet:
+def read_answer_set(
+    source: Path, corpus: Path | None = None, limit: int | None = None, must: Path | None = None
+) -> AnswerSet:
     """The judged questions of a set. Raises `InvalidInput` that names the invalid file and line."""
-    return AnswerSet.of(read_set(source, corpus), limit)
+    return AnswerSet.of(read_set(source, corpus, must), limit)
 
 
 async def evaluate_answers(
@@ -165,20 +143,17 @@ async def evaluate_answers(
 
     `on_row` gets what each question adds to the measures.
 
-    An answer without quotations counts as declined, unless a language model wrote it. A question that takes longer than
-    `QUESTION_S` counts as unfinished, and for no measure.
+    A question that takes longer than `QUESTION_S` counts as unfinished, and for no measure.
     """
-    judged = any(question.judgements for question in dataset.questions)
     answered: list[AnsweredQuestion] = []
     for number, question in enumerate(dataset.questions, start=1):
         answer = await within_limit(ask(question.text))
         if answer is None or answer.unfinished:
-            answered.append(AnsweredQuestion(question, UNFINISHED))
+            answered.append(AnsweredQuestion(question, None))
         else:
-            answered.append(await _compared(question, answer, judged, read_text, read_passages))
+            answered.append(await _compared(question, answer, dataset, read_text, read_passages))
         if on_row is not None:
-            details = {"answer": answer.text if answer is not None else "", "decision": answered[-1].decision}
-            on_row(RunRow(question.id, question.text, _ratios(answered[-1]), details))
+            on_row(answered[-1].row())
         if on_progress is not None:
             on_progress(number, len(dataset.questions))
     inexact = [name for row in answered for name in row.inexact]
@@ -190,26 +165,23 @@ async def evaluate_answers(
 
 
 async def _compared(
-    question: JudgedQuestion, answer: Answer, judged: bool, read_text: ReadText, read_passages: ReadPassages
+    question: JudgedQuestion, answer: Answer, dataset: AnswerSet, read_text: ReadText, read_passages: ReadPassages
 ) -> AnsweredQuestion:
-    if answer.decision == "abstain" or (answer.model is None and not answer.citations):
-        return AnsweredQuestion(question, "abstain")
+    expecting = [question] if question.answerable else dataset.questions
+    row = AnsweredQuestion(question, answer, judged=any(each.expected for each in expecting))
+    if not row.answered:
+        return row
     passages = await read_passages(list(dict.fromkeys(citation.chunk_id for citation in answer.citations)))
+    cited = [passages.get(citation.chunk_id) for citation in answer.citations]
     right = None
-    if question.judgements or (judged and not question.answerable):
-        right = tuple(
-            citation.chunk_id in passages and is_relevant(passages[citation.chunk_id], question.judgements)
-            for citation in answer.citations
-        )
-    text = _without_spaces(_MARK.sub("", answer.text))
-    return AnsweredQuestion(
-        question,
-        answer.decision,
-        quotations=len(answer.citations),
+    if question.judgements or (not question.answerable and any(each.judgements for each in dataset.questions)):
+        right = tuple(passage is not None and is_relevant(passage, question.judgements) for passage in cited)
+    return replace(
+        row,
         right=right,
+        first=judged_name(cited[0], question.judgements) if cited and cited[0] else "",
+        missing=tuple(missing_groups(shown_parts(answer), question.expected)),
         inexact=tuple(await _inexact(answer, read_text)),
-        contained=any(_without_spaces(gold) in text for gold in question.gold),
-        by_model=answer.model is not None,
     )
 
 
@@ -233,127 +205,117 @@ def is_relevant(passage: SearchResult, relevant: Collection[str]) -> bool:
 
 def measures(rows: Sequence[AnsweredQuestion]) -> AnswerMeasures:
     """The measures over answered questions, with 95 % intervals."""
-    measured = estimates([_ratios(row) for row in rows])
-
-    def value(name: str) -> float | None:
-        exact = measured[name].value
-        return None if exact is None else round(exact, 4)
-
+    run_rows = [row.row() for row in rows]
+    measured = {name: shown(each) or {} for name, each in estimates([row.ratios for row in run_rows]).items()}
+    curve = risk_coverage(run_rows)
+    lengths = [len(row.answer.text) for row in rows if row.answer is not None and row.answered]
     return {
-        "contained": value("contained"),
-        "sentences": value("sentences"),
-        "precision": value("precision"),
-        "any_right": value("any_right"),
-        "first_right": value("first_right"),
-        "wrong": value("wrong"),
-        "declined_wrongly": value("declined_wrongly"),
-        "unanswerable": {"declined": value("declined"), "marked": value("marked"), "answered": value("answered")},
-        "intervals": _intervals(measured),
+        **_nested({name: measured[name].get("value") for name in RATIOS}),
+        "characters": {
+            "median": round(float(np.median(lengths))) if lengths else None,
+            "p90": round(float(np.quantile(lengths, 0.9))) if lengths else None,
+        },
+        "risk_coverage": {
+            "area": curve.area,
+            "points": [dict(zip(("confidence", "coverage", "risk"), point, strict=True)) for point in curve.points],
+        },
+        "intervals": _nested(
+            {name: (measured[name]["low"], measured[name]["high"]) if measured[name] else None for name in RATIOS}
+        ),
         "counts": _counts(rows),
     }
 
 
+def _nested(values: Mapping[str, T]) -> dict[str, Any]:
+    """The values, those of `a.b` in an object `a`."""
+    nested: dict[str, Any] = {}
+    for name, value in values.items():
+        group, _, last = name.rpartition(".")
+        (nested.setdefault(group, {}) if group else nested)[last] = value
+    return nested
+
+
 def _ratios(row: AnsweredQuestion) -> dict[str, Ratio]:
-    """What one question adds to each measure. The three of unanswerable questions are `declined` to `answered`."""
-    if not row.finished:
+    """What one question adds to each measure."""
+    if row.answer is None:
         return dict.fromkeys(RATIOS, (0.0, 0.0)) | {"unfinished": (1.0, 1.0)}
-    answerable = row.question.answerable
-    judged = float(answerable and bool(row.question.judgements))
-    has_gold = float(answerable and bool(row.question.gold))
-    unanswerable = float(not answerable)
+    answerable, sufficient = row.question.answerable, row.sufficient
+    relevant = float(answerable and bool(row.question.judgements))
+    expected, unanswerable = float(answerable and row.judged), float(not answerable)
     right = row.right or ()
-    return {
-        "contained": (has_gold * row.contained, has_gold),
-        "sentences": (row.quotations, float(row.answered)),
+    ratios = {
+        "sufficient": (expected * sufficient, expected),
+        "sentences": (len(row.answer.citations) * row.answered, float(row.answered)),
         "precision": (sum(right), len(right)),
-        "any_right": (judged * any(right), judged),
-        "first_right": (judged * any(right[:1]), judged),
-        "wrong": (judged * (row.answered and not any(right)), judged),
+        "first_right": (relevant * any(right[:1]), relevant),
         "declined_wrongly": (float(answerable and not row.answered), float(answerable)),
-        "declined": (unanswerable * (not row.answered), unanswerable),
-        "marked": (unanswerable * (row.decision == "review"), unanswerable),
-        "answered": (unanswerable * (row.answered and row.decision != "review"), unanswerable),
+        "unanswerable.declined": (unanswerable * (not row.answered), unanswerable),
+        "unanswerable.marked": (unanswerable * (row.decision == "review"), unanswerable),
+        "unanswerable.answered": (unanswerable * (row.decision == "answer"), unanswerable),
         "unfinished": (0.0, 1.0),
     }
+    for verdict in VERDICTS:
+        given = float(row.decision == verdict)
+        judged = given * row.judged
+        is_right = sufficient and answerable if verdict in ANSWERS else not answerable
+        is_wrong = not is_right and not (answerable and any(right[:1])) and (answerable or verdict == "answer")
+        ratios |= {
+            f"{verdict}.share": (given, 1.0),
+            f"{verdict}.right": (judged * is_right, judged),
+            f"{verdict}.wrong": (judged * is_wrong, judged),
+        }
+        if verdict in ANSWERS:
+            ratios[f"{verdict}.sufficient"] = (given * expected * sufficient, given * expected)
+    return ratios
 
 
-def _intervals(measured: Mapping[str, Estimate]) -> AnswerIntervals:
-    def interval(name: str) -> Interval:
-        exact = measured[name].interval
-        return None if exact is None else (round(exact[0], 4), round(exact[1], 4))
-
+def _counts(rows: Sequence[AnsweredQuestion]) -> dict[str, int]:
+    """Numbers of questions and quotations. Each question is `answered`, `declined` or `unfinished`."""
+    answers = [row.answer for row in rows if row.answer is not None and row.answered]
+    quotations = sum(len(answer.citations) for answer in answers)
     return {
-        "contained": interval("contained"),
-        "sentences": interval("sentences"),
-        "precision": interval("precision"),
-        "any_right": interval("any_right"),
-        "first_right": interval("first_right"),
-        "wrong": interval("wrong"),
-        "declined_wrongly": interval("declined_wrongly"),
-        "unanswerable": {
-            "declined": interval("declined"),
-            "marked": interval("marked"),
-            "answered": interval("answered"),
-        },
+        "questions": len(rows),
+        "answerable": sum(row.question.answerable for row in rows),
+        "unanswerable": sum(not row.question.answerable for row in rows),
+        "judged": sum(row.question.answerable and bool(row.question.expected) for row in rows),
+        "answered": len(answers),
+        "declined": sum(row.decision == "abstain" for row in rows),
+        "unfinished": sum(row.answer is None for row in rows),
+        "by_model": sum(answer.model is not None for answer in answers),
+        "quotations": quotations,
+        "right_quotations": sum(sum(row.right or ()) for row in rows),
+        "exact_quotations": quotations - sum(len(row.inexact) for row in rows),
     }
-
-
-def _counts(rows: Iterable[AnsweredQuestion]) -> AnswerCounts:
-    counts: Counter[str] = Counter()
-    for row in rows:
-        counts["questions"] += 1
-        counts["answerable" if row.question.answerable else "unanswerable"] += 1
-        counts["answered" if row.answered else "declined" if row.finished else "unfinished"] += 1
-        counts["by_model"] += row.by_model
-        counts["quotations"] += row.quotations
-        counts["right"] += sum(row.right or ())
-        counts["exact"] += row.quotations - len(row.inexact)
-    return {
-        "questions": counts["questions"],
-        "answerable": counts["answerable"],
-        "unanswerable": counts["unanswerable"],
-        "answered": counts["answered"],
-        "declined": counts["declined"],
-        "unfinished": counts["unfinished"],
-        "by_model": counts["by_model"],
-        "quotations": counts["quotations"],
-        "right_quotations": counts["right"],
-        "exact_quotations": counts["exact"],
-    }
-
-
-def _without_spaces(text: str) -> str:
-    return normalise(text).replace(" ", "")
 
 
 def rows_of(name: str, measured: AnswerMeasures) -> list[tuple[str, str]]:
     """Names and values for the text output."""
-    counts, intervals = measured["counts"], measured["intervals"]
+    counts, characters, curve = measured["counts"], measured["characters"], measured["risk_coverage"]
     rows = [
         ("dataset", name),
         ("questions", f"{counts['questions']:,}, {counts['unanswerable']:,} of them unanswerable"),
         ("answered", f"{counts['answered']:,}, {counts['by_model']:,} by a language model"),
         *unfinished_line(counts["unfinished"]),
-        ("gold answer contained", _shown(measured["contained"], intervals["contained"])),
-        ("sentences an answer", _shown(measured["sentences"], intervals["sentences"], 2)),
-        ("precision of quotations", _shown(measured["precision"], intervals["precision"])),
-        ("any quotation right", _shown(measured["any_right"], intervals["any_right"])),
-        ("first quotation right", _shown(measured["first_right"], intervals["first_right"])),
-        ("no quotation right", _shown(measured["wrong"], intervals["wrong"])),
-        ("declined wrongly", _shown(measured["declined_wrongly"], intervals["declined_wrongly"])),
-        ("quotations exact", f"{counts['exact_quotations']:,} of {counts['quotations']:,}"),
     ]
-    if counts["unanswerable"]:
-        shares, bounds = measured["unanswerable"], intervals["unanswerable"]
-        rows += [
-            ("unanswerable, declined", _shown(shares["declined"], bounds["declined"])),
-            ("unanswerable, for review", _shown(shares["marked"], bounds["marked"])),
-            ("unanswerable, answered", _shown(shares["answered"], bounds["answered"])),
-        ]
-    return rows
+    for ratio, label in RATIOS.items():
+        group, _, last = ratio.rpartition(".")
+        values, bounds = ((of[group] if group else of)[last] for of in (measured, measured["intervals"]))
+        if label and (group != "unanswerable" or counts["unanswerable"]):
+            rows.append((label, _shown(values, bounds)))
+    rows += [(f"verdict {verdict}", _verdict_line(measured[verdict])) for verdict in VERDICTS]
+    if curve["points"]:
+        rows.append(("risk over coverage, area", f"{curve['area']:.3f}"))
+    if characters["median"] is not None:
+        rows.append(("characters, median and 90 %", f"{characters['median']:,} and {characters['p90']:,}"))
+    return [*rows, ("quotations exact", f"{counts['exact_quotations']:,} of {counts['quotations']:,}")]
 
 
-def _shown(value: float | None, interval: Interval, digits: int = 3) -> str:
+def _verdict_line(values: Mapping[str, float | None]) -> str:
+    parts = [f"{name} {value:.3f}" for name in ("right", "wrong") if (value := values[name]) is not None]
+    return ", ".join([f"{values['share'] or 0.0:.3f} of the questions", *parts])
+
+
+def _shown(value: float | None, interval: tuple[float, float] | None) -> str:
     if value is None or interval is None:
         return "not judged in this set"
-    return f"{value:.{digits}f}  [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+    return f"{value:.3f}  [{interval[0]:.3f}, {interval[1]:.3f}]"

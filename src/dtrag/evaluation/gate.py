@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.core.metrics.bootstrap import Ratio
 
-CHECKED = ("any_right", "contained", "declined", "accepted", "contextual_recall")
+CHECKED = ("sufficient", "first_right", "unanswerable.declined", "accepted", "contextual_recall")
 """Measures of which each must be 1 for a question to pass, where it counts for the question."""
 
 

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
+from dtrag.evaluation.sufficiency import Groups, letters_and_digits
 
 PATTERNS = ("queries.jsonl", "questions.jsonl", "queries.*.jsonl", "questions.*.jsonl")
 """Names of the file of questions, in the order in which they are looked for."""
 MAX_CHARACTERS = 10_000
 FORM = '{"id": ..., "text": "..."} or {"qid": ..., "question": "..."}'
+MUST_FORM = '{"id": ..., "must": [["...", ...], ...]}: of each group of strings an answer has to show one'
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
     """A question. `judgements`: relevant document or article -> grade (> 0); each of the `gold` answers suffices.
 
-    `reference` is a right answer in sentences, for judges; answers need not contain it.
+    `reference` is a right answer in sentences, for judges; answers need not contain it. `must` are the groups of words
+    that an answer has to show; None: not given, (): none can be given.
     """
 
     id: str
@@ -30,6 +33,12 @@ class JudgedQuestion:
     gold: tuple[str, ...] = ()
     answerable: bool = True
     reference: str = ""
+    must: Groups | None = None
+
+    @property
+    def expected(self) -> Groups:
+        """What a sufficient answer shows: `must`, or else one of the `gold` answers; () where neither is known."""
+        return self.must if self.must is not None else (self.gold,) if self.gold else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +55,23 @@ class JudgedSet:
         return frozenset(name for question in self.questions for name in question.judgements)
 
 
-def read_set(source: Path, corpus: Path | None = None) -> JudgedSet:
+def read_set(source: Path, corpus: Path | None = None, must: Path | None = None) -> JudgedSet:
     """The set in a folder, or of a file of questions. Raises `InvalidInput` that names the invalid file and line.
 
-    `corpus` replaces `corpus.jsonl` of the folder. A question's own `"relevant"` has priority over `qrels.tsv`.
+    `corpus` replaces `corpus.jsonl` of the folder. A question's own `"relevant"` has priority over `qrels.tsv`; the
+    file `must` has priority over a question's own `"must"`.
     """
     file = source if source.is_file() else _questions_file(source)
     corpus = _corpus(file.parent, corpus)
     qrels = file.with_name("qrels.tsv")
     judgements = _judgements(qrels) if qrels.is_file() else {}
-    questions: list[JudgedQuestion] = []
-    lines_by_id: dict[str, int] = {}
-    for number, line in _lines(file):
-        where = f"{file}, line {number}"
-        question = _question(line, where, number, judgements)
-        if question.id in lines_by_id:
-            raise InvalidInput(f"{where}: line {lines_by_id[question.id]} has the same id, {question.id!r}.")
-        lines_by_id[question.id] = number
-        questions.append(question)
+    questions = {name: _question(name, row, where, judgements) for name, row, where in _rows(file, FORM)}
+    for name, row, where in _rows(must, MUST_FORM) if must is not None else ():
+        if name not in questions:
+            raise InvalidInput(f"{where}: {file} has no question with the id {name!r}.")
+        questions[name] = replace(questions[name], must=_must(row, where))
     name = source.stem if source.is_file() else source.resolve().name
-    return JudgedSet(name, corpus, tuple(questions))
+    return JudgedSet(name, corpus, tuple(questions.values()))
 
 
 def spread(rows: tuple[JudgedQuestion, ...], limit: int | None) -> tuple[JudgedQuestion, ...]:
@@ -124,25 +130,48 @@ def _judgements(qrels: Path) -> dict[str, dict[str, int]]:
     return judgements
 
 
-def _question(line: str, where: str, number: int, judged: Mapping[str, Mapping[str, int]]) -> JudgedQuestion:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{where}: expected {FORM}; this is not valid JSON.") from error
-    if not isinstance(row, dict):
-        raise InvalidInput(f"{where}: expected {FORM}.")
-    text, question_id = row.get("text", row.get("question")), row.get("id", row.get("qid", f"line {number}"))
-    if not isinstance(text, str) or not text.strip() or isinstance(question_id, bool | float | list | dict | None):
+def _rows(file: Path, form: str) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """The id of each line, its object, and where it is."""
+    lines_by_id: dict[str, int] = {}
+    for number, line in _lines(file):
+        where = f"{file}, line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"{where}: expected {form}; this is not valid JSON.") from error
+        name = row.get("id", row.get("qid", f"line {number}")) if isinstance(row, dict) else None
+        if isinstance(name, bool | float | list | dict | None):
+            raise InvalidInput(f"{where}: expected {form}.")
+        if str(name) in lines_by_id:
+            raise InvalidInput(f"{where}: line {lines_by_id[str(name)]} has the same id, {str(name)!r}.")
+        lines_by_id[str(name)] = number
+        yield str(name), row, where
+
+
+def _question(name: str, row: Mapping[str, Any], where: str, judged: Mapping[str, Mapping[str, int]]) -> JudgedQuestion:
+    text = row.get("text", row.get("question"))
+    if not isinstance(text, str) or not text.strip():
         raise InvalidInput(f"{where}: expected {FORM}.")
     if len(text) > MAX_CHARACTERS:
         raise InvalidInput(f"{where}: the question has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}.")
     relevant = _texts(row, "relevant", where)
-    judgements = judged.get(str(question_id), {}) if relevant is None else dict.fromkeys(relevant, 1)
+    judgements = judged.get(name, {}) if relevant is None else dict.fromkeys(relevant, 1)
     gold = tuple(answer for answer in _texts(row, "answers", where) or () if normalise(answer).strip())
     reference = row.get("answer") or ""
     if not isinstance(reference, str):
         raise InvalidInput(f'{where}: expected "answer": "...", a string.')
-    return JudgedQuestion(str(question_id), text, judgements, gold, _answerable(row, relevant, where), reference)
+    must = _must(row, where) if row.get("must") is not None else None
+    return JudgedQuestion(name, text, judgements, gold, _answerable(row, relevant, where), reference, must)
+
+
+def _must(row: Mapping[str, Any], where: str) -> Groups:
+    groups = row.get("must")
+    if not isinstance(groups, list) or not all(isinstance(group, list) and group for group in groups):
+        raise InvalidInput(f"{where}: expected {MUST_FORM}.")
+    for text in (text for group in groups for text in group):
+        if not isinstance(text, str) or not letters_and_digits(text):
+            raise InvalidInput(f"{where}: expected {MUST_FORM}; {text!r} has no letter and no digit to look for.")
+    return tuple(map(tuple, groups))
 
 
 def _answerable(row: Mapping[str, Any], relevant: list[str] | None, where: str) -> bool:

@@ -13,6 +13,7 @@ from dtrag.evaluation.judged_questions import JudgedQuestion
 from dtrag.evaluation.passage_names import article_names, document_names
 from dtrag.evaluation.quality import RAGQualityEvaluator
 from dtrag.evaluation.question_limit import UNFINISHED, unfinished_line, within_limit
+from dtrag.evaluation.sufficiency import missing_groups, shown_parts
 
 CONTEXTS = 10
 """Passages that are judged as contexts of an answer."""
@@ -24,6 +25,7 @@ MEASURES = {
     "answer_relevancy": "answers reply to their questions",
     "correctness": "claims of the known answers that the answers state",
     "accepted": "answers accepted, and right refusals",
+    "sufficient": "what must be said is shown",
     "refused_wrongly": "answerable, declined although the contexts answer",
     "answered_unanswerable": "unanswerable, answered",
     "degraded": "judged by words because the judge failed",
@@ -85,6 +87,8 @@ def _row(question: JudgedQuestion, answer: Answer, passages: Sequence[SearchResu
     answerable, unanswerable = float(question.answerable), float(not question.answerable)
     named = {name for passage in passages for name in (*article_names(passage), *document_names(passage))}
     relevant = set(question.judgements)
+    expected = float(question.answerable and bool(question.expected))
+    missing = missing_groups(shown_parts(answer), question.expected)
     ratios = {
         "contextual_recall": optional(result.contextual_recall),
         "contextual_recall_articles": optional(len(relevant & named) / len(relevant) if relevant else None),
@@ -93,6 +97,7 @@ def _row(question: JudgedQuestion, answer: Answer, passages: Sequence[SearchResu
         "answer_relevancy": optional(result.answer_relevancy if answered else None),
         "correctness": optional(result.correctness if answered else None),
         "accepted": (float(result.accepted), 1.0),
+        "sufficient": (expected * (answered and not missing), expected),
         "refused_wrongly": (answerable * (result.refusal == "wrong"), answerable),
         "answered_unanswerable": (unanswerable * answered, unanswerable),
         "degraded": (float(bool(result.degraded)), 1.0),

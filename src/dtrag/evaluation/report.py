@@ -1,4 +1,4 @@
-"""Reports of a run as Markdown, and as one HTML page that needs nothing from elsewhere."""
+"""Reports of a run: Markdown, one HTML page that needs nothing from elsewhere, JSON, and a line of JSON a question."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from dtrag.core.evaluation_run import LOWER_IS_BETTER, EvaluationRun, RunRow
+from dtrag.core.evaluation_run import LOWER_IS_BETTER, NEUTRAL, EvaluationRun, RunRow
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.comparison import Comparison
-from dtrag.evaluation.svg_plots import difference_plot, histogram, interval_plot
+from dtrag.evaluation.risk_coverage import risk_coverage
+from dtrag.evaluation.svg_plots import curve_plot, difference_plot, histogram, interval_plot
 
-FORMATS = (".json", ".md", ".html")
+FORMATS = (".json", ".jsonl", ".md", ".html")
 MOST_ROWS = 500
 """Questions that a report lists, the worst first; the JSON has all."""
 _STYLE = (
@@ -25,7 +26,7 @@ _STYLE = (
 
 def write_report(file: Path, run: EvaluationRun, comparison: Comparison | None) -> None:
     """Write the run in the format of the file's ending. Raises `InvalidInput` for another ending and a bad folder."""
-    texts = {".json": _json, ".md": markdown, ".html": html}
+    texts = {".json": _json, ".jsonl": _json_lines, ".md": markdown, ".html": html}
     if file.suffix not in texts:
         raise InvalidInput(f"{file} must end in one of {', '.join(FORMATS)}: the ending chooses the format.")
     try:
@@ -48,6 +49,12 @@ def _json(run: EvaluationRun, comparison: Comparison | None) -> str:
     return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
 
 
+def _json_lines(run: EvaluationRun, _: Comparison | None) -> str:
+    """A line for each question: its values, and what the run knows of its answer."""
+    lines = ({"id": row.id, "question": row.question, "values": _values(row), **row.details} for row in run.rows)
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
 def markdown(run: EvaluationRun, comparison: Comparison | None) -> str:
     """The report as Markdown."""
     lines = [f"# {_title(run)}", "", *(f"- {name}: {value}" for name, value in _facts(run)), ""]
@@ -66,7 +73,7 @@ def markdown(run: EvaluationRun, comparison: Comparison | None) -> str:
         ]
     lines += ["", "## Questions, the worst first", ""]
     for row in _worst_first(run.rows):
-        lines.append(f"- **{_one_line(row.question)}** ({row.id}): {_values(row)}")
+        lines.append(f"- **{_one_line(row.question)}** ({row.id}): {_shown(row)}")
         lines += [f"  - {_one_line(text)}" for text in _details(row)]
     return "\n".join(lines) + "\n"
 
@@ -93,13 +100,16 @@ def html(run: EvaluationRun, comparison: Comparison | None) -> str:
     parts.append("<h2>How the questions are spread</h2>")
     for name in estimates:
         values = [row.ratios[name][0] / row.ratios[name][1] for row in run.rows if row.ratios[name][1]]
-        if name != "sentences" and len(set(values)) > 1:
+        if name not in NEUTRAL and len(set(values)) > 1:
             parts.append(histogram(name, values))
+    if curve := risk_coverage(run.rows).points:
+        parts.append("<h2>Answers that are not right, over the share of questions answered</h2>")
+        parts.append(curve_plot([(coverage, risk) for _, coverage, risk in curve], "share answered", "not right"))
     parts.append("<h2>Questions, the worst first</h2><table><tr><th>Question<th>Measures<th>Notes</tr>")
     for row in _worst_first(run.rows):
         notes = "".join(f"<p>{escape(text)}</p>" for text in _details(row))
         shown = f"<details><summary>{len(_details(row))}</summary>{notes}</details>" if notes else ""
-        parts.append(f"<tr><td>{escape(row.question)}<td>{escape(_values(row))}<td>{shown}</tr>")
+        parts.append(f"<tr><td>{escape(row.question)}<td>{escape(_shown(row))}<td>{shown}</tr>")
     parts.append("</table>")
     head = f'<meta charset="utf-8"><title>{escape(_title(run))}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
@@ -130,13 +140,17 @@ def _goodness(row: RunRow) -> float:
     values = [
         (1 - top / bottom) if name in LOWER_IS_BETTER else top / bottom
         for name, (top, bottom) in row.ratios.items()
-        if bottom and name != "sentences"
+        if bottom and name not in NEUTRAL
     ]
     return sum(values) / len(values) if values else 1.0
 
 
-def _values(row: RunRow) -> str:
-    return ", ".join(f"{name} {top / bottom:.2f}" for name, (top, bottom) in row.ratios.items() if bottom)
+def _values(row: RunRow) -> dict[str, float]:
+    return {name: round(top / bottom, 4) for name, (top, bottom) in row.ratios.items() if bottom}
+
+
+def _shown(row: RunRow) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in _values(row).items())
 
 
 def _details(row: RunRow) -> list[str]:

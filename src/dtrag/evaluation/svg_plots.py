@@ -61,6 +61,25 @@ def histogram(name: str, values: Sequence[float], bins: int = 10) -> str:
     )
 
 
+def curve_plot(points: Sequence[tuple[float, float]], across: str, up: str, size: int = 300) -> str:
+    """A line through the points, both axes from 0 to 1."""
+    at = [(40 + x * size, 10 + (1 - y) * size) for x, y in points]
+    lines = "".join(
+        f'<line x1="40" y1="{y}" x2="{40 + size}" y2="{y}" stroke="#d5dde5"/>'
+        f'<text x="34" y="{y + 4}" font-size="11" text-anchor="end">{value:g}</text>'
+        f'<text x="{40 + value * size}" y="{size + 26}" font-size="11" text-anchor="middle">{value:g}</text>'
+        for value in (0, 0.25, 0.5, 0.75, 1)
+        for y in [10 + (1 - value) * size]
+    )
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    label = escape(f"{up} over {across}")
+    return (
+        f'<svg viewBox="0 0 {size + 60} {size + 50}" width="{size + 60}" role="img" aria-label="{label}">{lines}'
+        f'<polyline points="{line}" fill="none" stroke="#1d5c9c" stroke-width="2"/>'
+        f'<text x="40" y="{size + 44}" font-size="12">{label}</text></svg>'
+    )
+
+
 def _x(value: float, low: float, high: float) -> float:
     return LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 

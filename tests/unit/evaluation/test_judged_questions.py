@@ -60,6 +60,44 @@ def test_lines_may_contain_other_separators_and_a_byte_order_mark(tmp_path: Path
     ]
 
 
+def test_the_words_that_an_answer_has_to_show(tmp_path: Path) -> None:
+    own, other = [["six years"]], [["half a year", "6 months"], ["once"]]
+    rows = [{"id": 1, "text": "q", "must": own}, {"id": 2, "text": "r", "answers": ["x"], "must": None}]
+    folder = _write(tmp_path, *rows, {"id": 3, "text": "s", "answers": ["x"], "must": []})
+    first, second, third = read_set(folder).questions
+    assert (first.must, first.expected) == ((("six years",),), (("six years",),))
+    assert (second.must, second.expected) == (None, (("x",),)), "without them one of the answers has to be shown"
+    assert (third.must, third.expected) == ((), ()), "none can be named"
+    file = tmp_path / "must.jsonl"
+    file.write_text("".join(f"{json.dumps({'qid': name, 'must': other})}\n" for name in (2, "1")))
+    assert [question.must for question in read_set(folder, None, file).questions] == [
+        (("half a year", "6 months"), ("once",)),
+        (("half a year", "6 months"), ("once",)),
+        (),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": 1}', "expected .*must"),
+        ('{"id": 1, "must": ["x"]}', "expected .*must"),
+        ('{"id": 1, "must": [[]]}', "expected .*must"),
+        ('{"id": 1, "must": [["x", "<amended> …"]]}', ".*'<amended> …' has no letter"),
+        ('{"id": 1, "must": [[3]]}', ".*3 has no letter"),
+        ('{"id": 9, "must": [["x"]]}', r".*queries\.jsonl has no question with the id '9'"),
+        ("[]", "expected .*must"),
+    ],
+)
+def test_bad_words_are_named_by_their_line(tmp_path: Path, line: str, message: str) -> None:
+    folder, file = _write(tmp_path, {"id": 1, "text": "q"}), tmp_path / "words.jsonl"
+    file.write_text(f"{line}\n")
+    with pytest.raises(InvalidInput, match=rf"words\.jsonl, line 1: {message}"):
+        read_set(folder, None, file)
+    with pytest.raises(InvalidInput, match=r"nowhere\.jsonl cannot be read"):
+        read_set(folder, None, tmp_path / "nowhere.jsonl")
+
+
 def test_the_documents_are_those_of_the_option(tmp_path: Path) -> None:
     book = tmp_path / "book.md"
     book.write_text("x")

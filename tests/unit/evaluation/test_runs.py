@@ -22,7 +22,12 @@ HOSTILE = 'Why <script>alert("x")</script> & *so*?'
 
 def run_of(*values: float, name: str = "accepted", wrong: float = 0.0) -> EvaluationRun:
     rows = tuple(
-        RunRow(str(number), f"Question {number}?", {name: (value, 1.0), "wrong": (wrong, 1.0)}, {"answer": "26 days"})
+        RunRow(
+            str(number),
+            f"Question {number}?",
+            {name: (value, 1.0), "answer.wrong": (wrong, 1.0)},
+            {"answer": "26 days"},
+        )
         for number, value in enumerate(values)
     )
     return EvaluationRun("quality", "handbook", "0.1.0", {"judge": "lexical"}, rows)
@@ -84,7 +89,7 @@ def test_a_comparison_says_what_is_better_and_worse() -> None:
     before, now = run_of(*[0.0] * 20), run_of(*[1.0] * 20, wrong=1.0)
     comparison = compare(now, before)
     verdicts = {change.name: (change.difference, change.verdict) for change in comparison.measures}
-    assert verdicts == {"accepted": (1.0, "better"), "wrong": (1.0, "worse")}
+    assert verdicts == {"accepted": (1.0, "better"), "answer.wrong": (1.0, "worse")}
     assert {change.verdict for change in compare(now, now).measures} == {"no difference"}
     assert len(comparison.changed) == 40
     json.dumps(comparison.as_dict())
@@ -102,7 +107,7 @@ def test_only_the_same_questions_are_compared() -> None:
 
 def test_reports_show_what_is_in_the_run() -> None:
     run = run_of(1.0, 0.0)
-    row = RunRow("h", HOSTILE, {"accepted": (0.25, 1.0), "wrong": (0.0, 0.0)}, {"reasons": ["<b>no</b>", "two"]})
+    row = RunRow("h", HOSTILE, {"accepted": (0.25, 1.0), "answer.wrong": (0.0, 0.0)}, {"reasons": ["<b>no</b>", "two"]})
     run = replace(run, rows=(*run.rows, row))
     comparison = compare(run, run_of(0.0, 0.0))
     text = markdown(run, comparison)

@@ -27,6 +27,10 @@ Corpus = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A file or a folder with the documents.", show_default="DIR/corpus.jsonl"),
 ]
+Must = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A file with the words that the answers have to show.", show_default=False),
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Number of questions.", show_default="all")]
 
 

@@ -27,7 +27,7 @@ Against = Annotated[
 ]
 Report = Annotated[
     list[Path] | None,
-    typer.Option(metavar="FILE", help="Write a report; it ends in .md, .html or .json.", show_default=False),
+    typer.Option(metavar="FILE", help="Write a report that ends in .md, .html, .json or .jsonl.", show_default=False),
 ]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the run in the database, for GET /evaluations.")]
 

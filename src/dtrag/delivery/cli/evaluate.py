@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from dtrag.delivery.cli.context import Json, run_async, with_app
-from dtrag.delivery.cli.eval_options import EvaluationCall, evaluation
+from dtrag.delivery.cli.eval_options import EvaluationCall, Must, evaluation
 from dtrag.delivery.cli.eval_outputs import run_of
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.delivery.cli.search import Mode
@@ -95,19 +95,20 @@ async def _measure(
 
 @app.command("answers")
 @evaluation
-def answers(call: EvaluationCall) -> int:
+def answers(call: EvaluationCall, *, must: Must = None) -> int:
     """Measure answers to judged questions.
 
-    DIR contains questions (queries.jsonl or questions.jsonl) with known
-    answers, with relevant documents or articles, or marked as unanswerable. The
-    documents are indexed in a temporary database and every question is asked.
-    Known answers are searched in the answers, quotations are compared with what
-    is relevant and with the text of their documents.
+    DIR contains questions (queries.jsonl or questions.jsonl) with the words
+    that an answer has to show, with known answers, with relevant documents or
+    articles, or marked as unanswerable. The documents are indexed in a
+    temporary database and every question is asked. An answer is right when it
+    shows what it has to; quotations are compared with what is relevant and
+    with the text of their documents.
     """
     settings = call.settings()
     from dtrag.evaluation.answers import read_answer_set, rows_of
 
-    dataset = read_answer_set(call.folder, call.corpus, call.limit)
+    dataset = read_answer_set(call.folder, call.corpus, call.limit, must)
     measured, notes, run = run_async(_answers(settings, dataset))
     return call.finish(run, settings, rows_of(dataset.name, measured), cast("Mapping[str, object]", measured), notes)
 
@@ -178,6 +179,7 @@ def quality(
             metavar="NAME", help="lexical, model, or the folder of a claim checker.", show_default="DTRAG_JUDGE"
         ),
     ] = None,
+    must: Must = None,
 ) -> int:
     """Judge answers to questions, and the passages they come from.
 
@@ -191,7 +193,7 @@ def quality(
     from dtrag.evaluation.answers import read_answer_set
     from dtrag.evaluation.quality_set import rows_of
 
-    run, notes = run_async(_quality(settings, read_answer_set(call.folder, call.corpus, call.limit)))
+    run, notes = run_async(_quality(settings, read_answer_set(call.folder, call.corpus, call.limit, must)))
     return call.finish(run, settings, rows_of(run), run.summary().as_dict(), notes)
 
 

@@ -18,38 +18,38 @@ test("over questions the sums are divided, so a question with more quotations we
 });
 
 test("a measure of which less is better falls short by its value, a neutral one never", () => {
-  expect(["contained", "wrong", "sentences"].map(directionOf)).toEqual(["more", "less", "neither"]);
-  expect(shortfallOf(row("1", { wrong: [1, 1] }))).toBe(1);
-  expect(shortfallOf(row("1", { contained: [1, 1], sentences: [9, 1] }))).toBe(0);
+  expect(["sufficient", "answer.wrong", "sentences"].map(directionOf)).toEqual(["more", "less", "neither"]);
+  expect(shortfallOf(row("1", { "answer.wrong": [1, 1] }))).toBe(1);
+  expect(shortfallOf(row("1", { sufficient: [1, 1], sentences: [9, 1] }))).toBe(0);
   expect(shortfallOf(row("1", { sentences: [9, 1] }))).toBeNull();
 });
 
 test("the worst questions come first, unjudged ones last, and filters narrow them", () => {
   const rows = [
-    row("good", { contained: [1, 1] }),
-    row("unjudged", { contained: [0, 0] }),
-    row("bad", { contained: [0, 1], wrong: [1, 1] }),
-    row("half", { contained: [0, 1], wrong: [0, 1] }),
+    row("good", { sufficient: [1, 1] }),
+    row("unjudged", { sufficient: [0, 0] }),
+    row("bad", { sufficient: [0, 1], "answer.wrong": [1, 1] }),
+    row("half", { sufficient: [0, 1], "answer.wrong": [0, 1] }),
   ];
   const ids = (filter: Partial<typeof ALL>) => worstFirst(rows, { ...ALL, ...filter }).map(({ id }) => id);
   expect(ids({})).toEqual(["bad", "half", "good", "unjudged"]);
   expect(ids({ faults: true })).toEqual(["bad", "half"]);
-  expect(ids({ measure: "wrong" })).toEqual(["bad", "half"]);
+  expect(ids({ measure: "answer.wrong" })).toEqual(["bad", "half"]);
   expect(ids({ words: "QUESTION GOOD" })).toEqual(["good"]);
 });
 
 test("two runs are compared over their common questions, those that got worse first", () => {
   const before = [
-    row("a", { contained: [1, 1], wrong: [0, 1] }),
-    row("b", { contained: [0, 1], wrong: [1, 1] }),
-    row("c", { contained: [1, 1], wrong: [0, 1] }),
-    row("only before", { contained: [1, 1] }),
+    row("a", { sufficient: [1, 1], "answer.wrong": [0, 1] }),
+    row("b", { sufficient: [0, 1], "answer.wrong": [1, 1] }),
+    row("c", { sufficient: [1, 1], "answer.wrong": [0, 1] }),
+    row("only before", { sufficient: [1, 1] }),
   ];
   const now = [
-    row("b", { contained: [1, 1], wrong: [0, 1] }),
-    row("a", { contained: [0, 1], wrong: [1, 1] }),
-    row("c", { contained: [0, 1], wrong: [0, 1] }),
-    row("only now", { contained: [0, 1] }),
+    row("b", { sufficient: [1, 1], "answer.wrong": [0, 1] }),
+    row("a", { sufficient: [0, 1], "answer.wrong": [1, 1] }),
+    row("c", { sufficient: [0, 1], "answer.wrong": [0, 1] }),
+    row("only now", { sufficient: [0, 1] }),
   ];
   const comparison = compareRuns({ rows: now }, { rows: before });
   expect(comparison.matched).toBe(3);
@@ -60,8 +60,8 @@ test("two runs are compared over their common questions, those that got worse fi
     ["b", 2],
   ]);
   expect(comparison.measures.map(({ measure, verdict }) => [measure, verdict])).toEqual([
-    ["contained", "worse"],
-    ["wrong", "same"],
+    ["sufficient", "worse"],
+    ["answer.wrong", "same"],
   ]);
   expect(comparison.measures[0]?.difference).toBeCloseTo(-1 / 3);
 });
@@ -80,9 +80,9 @@ test("points of a plot go from the oldest to the newest run within the plot", ()
     version: "1.0",
     settings: {},
     questions: 3,
-    measures: { contained: { value, low: value - 0.1, high: value + 0.1 }, wrong: null },
+    measures: { sufficient: { value, low: value - 0.1, high: value + 0.1 }, wrong: null },
   });
-  const plot = pointsOf([run(3, 0.8), run(1, 0.4), run(2, 0.6)], "contained");
+  const plot = pointsOf([run(3, 0.8), run(1, 0.4), run(2, 0.6)], "sufficient");
   expect(plot.points.map(({ run: { run_id } }) => run_id)).toEqual(["1", "2", "3"]);
   expect(plot.points.map(({ x }) => x)).toEqual([0, 0.5, 1]);
   expect(plot.bottom).toBeCloseTo(0.3);
@@ -91,6 +91,6 @@ test("points of a plot go from the oldest to the newest run within the plot", ()
     expect(low).toBeLessThan(y);
     expect(high).toBeGreaterThan(y);
   }
-  expect(pointsOf([run(1, 0.4)], "contained").points.map(({ x }) => x)).toEqual([0.5]);
-  expect(pointsOf([run(1, 0.4)], "wrong").points).toEqual([]);
+  expect(pointsOf([run(1, 0.4)], "sufficient").points.map(({ x }) => x)).toEqual([0.5]);
+  expect(pointsOf([run(1, 0.4)], "answer.wrong").points).toEqual([]);
 });

@@ -3,11 +3,11 @@ import type { Row, Run } from "./state";
 
 /** As in dtrag.core.evaluation_run. */
 const LOWER_IS_BETTER = new Set([
-  ...["wrong", "declined_wrongly", "marked", "answered", "refused_wrongly", "answered_unanswerable", "degraded"],
-  "unfinished",
+  ...["answer.wrong", "review.wrong", "abstain.wrong", "unanswerable.marked", "unanswerable.answered"],
+  ...["declined_wrongly", "refused_wrongly", "answered_unanswerable", "degraded", "unfinished"],
   ...["repeat misled", "other misled", "other shown"],
 ]);
-const NEUTRAL = new Set(["sentences", "repeat shown"]);
+const NEUTRAL = new Set(["sentences", "answer.share", "review.share", "abstain.share", "repeat shown"]);
 const SAME = 1e-9;
 
 export type Direction = "more" | "less" | "neither";
