@@ -47,6 +47,8 @@ _TAG = re.compile(rf"</?{_ELEMENT}[^<>]*>|<[a-z][^<>=]*=[^<>]*>", re.I)
 _CODE = re.compile(r"(?:java|vb)script:\S+|data:\w+/\S+", re.I)
 # Where HTML would start a tag.
 _OPEN_TAG = re.compile(rf"<(?=/?{_ELEMENT}|!--|[a-z][^<>=]*=)", re.I)
+# What a mark may stand in, so that removing it would make a tag.
+_BEGUN_TAG = re.compile(r"<[^\s<>]*\Z")
 # Where Markdown would start or define a link.
 _OPEN = re.compile(r"(?<=[\]］】])(?=\()|^[ \t>*+\-\d.)]{0,20}\[[^\]\n]{1,200}\](?=:)", re.M)
 _URL = re.compile(r"(?:[a-z][a-z\d+.\-]{1,20}://|www\.)[^\s<>()\[\]{}\"'“”‘’|]+", re.I)
@@ -107,7 +109,9 @@ def read_marks(answer: str, passages: Sequence[str]) -> MarkedAnswer:
         last = match.end()
         if not unlinked[unlinked.rfind("\n", 0, match.start() + 1) + 1 : match.start()].strip():
             last += len(unlinked) - last - len(unlinked[last:].lstrip(" \t"))
-        elif match.group()[0].isspace() and unlinked[last : last + 1].isalnum():
+        elif (match.group()[0].isspace() and unlinked[last : last + 1].isalnum()) or _BEGUN_TAG.search(
+            unlinked, max(0, match.start() - _CONTEXT), match.start()
+        ):
             pieces.append(" ")
             length += 1
     text = "".join([*pieces, unlinked[last:]])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.documents import SearchResult
@@ -352,6 +352,9 @@ def test_scripts_are_removed_and_html_is_replaced_by_its_text(answer: str, text:
 
 
 @settings(max_examples=200)
+@example(["<", "[1]", "[1]", "img", " ", "src", "=", "x", ">"])
+@example(["<scr", "[1]", "ipt", ">"])
+@example(["<!", "[1]", "--"])
 @given(
     st.lists(
         st.sampled_from(
