@@ -81,10 +81,11 @@ class MultiStageQueryExpander(expansion.MultiStageQueryExpander):
         lexicon: Lexicon | None = None,
         regulation_names: Iterable[str] = (),
     ) -> None:
-        super().__init__(entity_recognizer, lexicon=lexicon or _lexicon_in_use, regulation_names=regulation_names)
+        super().__init__(entity_recognizer, lexicon=lexicon or lexicon_in_use, regulation_names=regulation_names)
 
 
-def _lexicon_in_use() -> Lexicon:
+def lexicon_in_use() -> Lexicon:
+    """The lexicon of the open app with its own entries; without an app the built-in one. Blocking, as `base`."""
     try:
         app = active()
     except NoActiveApp:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 from dtrag.core.answers.grounding import claim_of
 from dtrag.core.quality.judgement import Relevance
@@ -16,8 +18,13 @@ VALUE = 0.6
 """Score of an answer that is nothing but the value asked for."""
 WITHOUT_VALUE = 0.4
 """Highest score of an answer that shares the question's words, but lacks the value it asks for."""
-SHORT = 8
-"""Written words up to which an answer that adds anything to the question may be a bare value."""
+SHORT = {"ko": 5, "en": 8}
+"""Written words up to which an answer that adds anything to the question may be a bare value. A Korean sentence has
+fewer than an English one; 3 to 5 give the same results."""
+UNEXPLAINED = 0.5
+"""Weight of a word without other wordings where some words have them; .25 to 1 give the same results."""
+FITTING = 2 / 3
+"""Share of the terms of another wording that an answer has at least."""
 _ASKS_VALUE = re.compile(
     r"\bhow (?:many|much|long|old|far|often)\b|\b(?:know|tell me) (?:when|who|where)\b"
     r"|몇|얼마|언제|며칠|어떻게|어느|누가|누구",
@@ -38,14 +45,24 @@ _TIME = re.compile(
 )
 
 
-def relevance(query: str, answer: str) -> Relevance:
-    """How well the answer replies to the query, by words; it may still be wrong."""
+@dataclass(frozen=True, slots=True)
+class AskedConcept:
+    """Words of a question that mean one thing, and other wordings of it."""
+
+    words: tuple[str, ...]
+    wordings: tuple[str, ...] = ()
+
+
+def relevance(query: str, answer: str, concepts: Sequence[AskedConcept] = ()) -> Relevance:
+    """How well the answer replies to the query, by words; it may still be wrong.
+
+    `concepts` are the query with other wordings of its words.
+    """
     if is_refusal(answer):
         return Relevance(0.0, "it declines to answer")
-    asked = claim_of(content(query)).words
     stated = {*terms(answer), *(f"#{number}" for number in numbers_in(answer))}
-    total = sum(asked.values())
-    shared = sum(weight for term, weight in asked.items() if term in stated) / total if total else 1.0
+    explained = any(concept.wordings for concept in concepts)
+    shared = _shared_concepts(concepts, stated) if explained else _shared_words(query, stated)
     if (lacking := _lacking_value(query, answer)) is not None:
         if lacking:
             return Relevance(round(WITHOUT_VALUE * shared, 4), lacking)
@@ -53,10 +70,37 @@ def relevance(query: str, answer: str) -> Relevance:
     added = stated - set(terms(query))
     if not added:
         return Relevance(round(0.3 * shared, 4), "it repeats the question and adds nothing")
-    if len(answer.split()) <= SHORT:
+    if _is_short(answer):
         return Relevance(round(VALUE + (1 - VALUE) * shared, 4))
     reason = "" if shared >= 0.5 else f"it has {shared:.0%} of the question's words"
     return Relevance(round(shared, 4), reason)
+
+
+def _shared_words(query: str, stated: Set[str]) -> float:
+    """The share of the query's words that the answer states."""
+    asked = claim_of(content(query)).words
+    total = sum(asked.values())
+    return sum(weight for term, weight in asked.items() if term in stated) / total if total else 1.0
+
+
+def _shared_concepts(concepts: Sequence[AskedConcept], stated: Set[str]) -> float:
+    """The share of the concepts that the answer states, in one of their wordings; each weighs as much as its words."""
+
+    def share(text: str) -> float:
+        named = terms(text)
+        return sum(term in stated for term in named) / len(named) if named else 0.0
+
+    shared = total = 0.0
+    for concept in concepts:
+        weight = max(1, len(concept.words)) if concept.wordings else UNEXPLAINED
+        own = sum(map(share, concept.words)) / len(concept.words) if concept.words else 0.0
+        total += weight
+        shared += weight * max([own, *(each for each in map(share, concept.wordings) if each >= FITTING)])
+    return shared / total
+
+
+def _is_short(answer: str) -> bool:
+    return len(answer.split()) <= SHORT["ko" if language(answer) == "ko" else "en"]
 
 
 def _lacking_value(query: str, answer: str) -> str | None:
@@ -78,7 +122,7 @@ def _lacking_value(query: str, answer: str) -> str | None:
     if language(query) == "en" and (_WHO.search(query) or _WHERE.search(query)):
         known = {word.casefold() for word in re.findall(r"[\w'’-]+", query)}
         names = [match for match in _CAPITALISED.finditer(answer) if match.group().casefold() not in known]
-        named = [match for match in names if match.start() > 0 or len(answer.split()) <= SHORT]
+        named = [match for match in names if match.start() > 0 or _is_short(answer)]
         return "" if named else "it lacks the name asked for"
     return None
 

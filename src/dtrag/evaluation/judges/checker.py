@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from dtrag.core.quality import lexical_judge, relevancy
+from dtrag.core.quality import lexical_judge
 from dtrag.core.quality.judgement import Judgement, Relevance
 from dtrag.core.text.analysis import sentences
+from dtrag.evaluation.judges.lexical import relevance
 from dtrag.ports.judges import ClaimChecker
 
 SUPPORTED = 0.5
@@ -28,7 +29,7 @@ class CheckerJudge:
 
     async def relevance(self, query: str, answer: str) -> Relevance:
         """See `Judge`; by words."""
-        return relevancy.relevance(query, answer)
+        return await asyncio.to_thread(relevance, query, answer)
 
     def _support(self, claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:
         spans = [(index, part) for index, context in enumerate(contexts) for part in windows(context)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dtrag.core.quality.refusals import is_refusal
-from dtrag.core.quality.relevancy import relevance
+from dtrag.core.quality.relevancy import AskedConcept, relevance
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,24 @@ def test_an_answer_about_something_else_is_not_relevant() -> None:
     other = "The cafeteria on the second floor offers vegetarian sandwiches and soup every day of the week."
     assert relevance(query, other).score < 0.2
     assert relevance(query, "You apply for parental leave in writing, three months before it begins.").score > 0.5
+
+
+def test_a_reply_in_other_wordings_of_the_question_is_relevant() -> None:
+    query, reply = (
+        "학교 그만두려면 뭘 해야 해요?",
+        "자퇴하려는 학생은 자퇴원을 소속 학과장을 거쳐 총장에게 제출하여야 한다.",
+    )
+    concepts = [AskedConcept(("학교", "그만두려면"), ("자퇴", "퇴학")), AskedConcept(("뭘",))]
+    assert relevance(query, reply).score == 0.0
+    assert relevance(query, reply, concepts).score == 0.8
+    other = "도서관의 열람실은 오전 6시부터 밤 12시까지 열며 시험기간에는 24시간 연다."
+    assert relevance(query, other, concepts).score == 0.0
+    assert relevance(query, other, [AskedConcept(concept.words) for concept in concepts]) == relevance(query, other)
+
+
+def test_a_korean_sentence_is_no_bare_value() -> None:
+    answer = "③ 석차가 같으면 취득학점이 많은 학생을 먼저 선발한다."
+    assert relevance("집이 어려운데 생활비 도와주는 제도 있나요?", answer).score == 0.0
 
 
 def test_a_repeated_question_is_no_answer() -> None:
