@@ -16,6 +16,7 @@ from lxml import etree
 from pypdf import PdfReader
 
 from dtrag.adapters.parsers import hwpx, markdown
+from dtrag.evaluation.sufficiency import letters_and_digits
 from dtrag.packs.regulation_ko.structure import split
 
 ROOT = Path(__file__).parents[2]
@@ -262,6 +263,20 @@ def test_every_question_has_its_answer_where_it_says() -> None:
         where = book[expect["document"]] if "article" in expect else handbook_sections(expect["document"])
         text = plain(where[expect.get("article") or expect["heading"]])
         assert expect["answer_contains"] in text, question["question"]
+
+
+def test_the_words_that_answers_have_to_show_are_in_the_documents_and_not_in_the_question() -> None:
+    texts = [text for articles in regulations().values() for text in articles.values()]
+    for file in HANDBOOK.iterdir():
+        texts += handbook_sections(file.name).values()
+    documents = letters_and_digits("\n".join(texts))
+    judged = [json.loads(line) for line in (EXAMPLES / "judged.jsonl").read_text("utf-8").splitlines()]
+    for question in (*questions(), *judged):
+        words = [text for group in question.get("must", []) for text in group]
+        assert bool(words) is (question.get("answerable", True))
+        for text in map(letters_and_digits, words):
+            assert text in documents
+            assert text not in letters_and_digits(question["question"])
 
 
 def test_some_questions_have_no_answer_and_both_languages_are_asked() -> None:
