@@ -7,11 +7,11 @@ points; `document.text[start:end]` is exactly the quoted text.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from dtrag.core.editions import Edition
+from dtrag.core.editions import ChangedText, Edition
 from dtrag.core.page_starts import PageStart
 from dtrag.core.query_expansion import QueryExpansion
 from dtrag.core.statements import Statement, all_statements, statements_of
@@ -236,6 +236,18 @@ class PackFindings:
 
 
 @dataclass(frozen=True, slots=True)
+class TodaysResults:
+    """The results of a search as of an earlier day, if it were one of today.
+
+    `changed`: chunk id -> its texts that are not those of the day, which are not stored.
+    """
+
+    passages: tuple[SearchResult, ...]
+    pack: PackFindings | None
+    changed: Mapping[str, Sequence[ChangedText]]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchMetrics:
     """Metrics of a search; times in seconds, 0.0 for a stage that did not run.
 
@@ -243,8 +255,8 @@ class SearchMetrics:
     (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
     that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
     the first ten results. `missing_editions` names the works without a text of the day `as_of`; it is one of the notes.
-    `pack` is None unless a pack ranked the results. `expansions` are the words that a lexicon added to the query of an
-    explained search.
+    `today` is set by a search as of an earlier day. `pack` is None unless a pack ranked the results. `expansions` are
+    the words that a lexicon added to the query of an explained search.
     """
 
     mode: str = "hybrid"
@@ -265,6 +277,7 @@ class SearchMetrics:
     correlation_id: str = ""
     absent: tuple[Absence, ...] = ()
     missing_editions: str = ""
+    today: TodaysResults | None = None
     pack: PackFindings | None = None
     expansions: tuple[QueryExpansion, ...] = ()
 

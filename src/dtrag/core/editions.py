@@ -25,8 +25,9 @@ NAMED_WORKS = 3
 class Edition:
     """What a text says about itself: its work by `code` and folded `name`, and its date (None: undated).
 
-    `article_dates` maps labels (제12조, 별표 1) to dates that differ from `effective_from`; `repeals` are the folded
-    names of the regulations that it abolishes. `work_id` is None until the edition is ingested, and for undated ones.
+    `article_dates` maps labels (제12조, 별표 1) to dates that differ from `effective_from`: later ones that an addendum
+    names, and earlier ones since which the text is known to be the same. `repeals` are the folded names of the
+    regulations that it abolishes. `work_id` is None until the edition is ingested, and for undated ones.
     `ends_on` is the day on which the text says that it ends; `retained`: the edition is superseded, and its file does
     not contain it any more.
     """
@@ -93,6 +94,11 @@ class StoredEdition:
         """The day on which this edition's text of a provision, or its deletion, takes effect."""
         return self.article_dates.get(label, self.effective_from) if label else self.effective_from
 
+    def after_another(self) -> StoredEdition:
+        """The edition as one that follows another: before its date, the text is that of the one before."""
+        later = {label: day for label, day in self.article_dates.items() if day > self.effective_from}
+        return replace(self, article_dates=later)
+
 
 @dataclass(frozen=True, slots=True)
 class ValidPassages:
@@ -127,6 +133,39 @@ class WorkBeginning:
 
     name: str
     first_day: date
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedText:
+    """A text of today that is not the one of an earlier day, which is not stored: `name` (학칙 제12조제2항).
+
+    It is the text since `since`, or was deleted then. `start` and `end` are its span in the passage.
+    """
+
+    name: str
+    since: str
+    start: int
+    end: int
+    deleted: bool = False
+
+
+def changed_later(changed: Sequence[ChangedText], day: date, *, korean: bool) -> str:
+    """Of which texts, that would answer today, the text of the day is not stored; "" for none."""
+    if not changed:
+        return ""
+    first = sorted({(text.name, text.since, text.deleted) for text in changed[:NAMED_WORKS]})
+    named = [f"{name} ({'deleted on' if deleted else 'this text since'} {since})" for name, since, deleted in first]
+    english = stated(
+        "texts_changed",
+        "What applies today, and whose text of {day} is not stored: {names}.",
+        day=day,
+        names=", ".join(named),
+        dated=", ".join(f"{name} {since}" for name, since, _ in first),
+    )
+    if not korean:
+        return english
+    named = [f"{name}({since}{' 삭제' if deleted else '부터 지금의 내용'})" for name, since, deleted in first]
+    return shown_as(f"{day} 당시의 내용이 저장되어 있지 않은 조문이 있습니다: {', '.join(named)}.", english)
 
 
 def missing_editions_note(works: Sequence[WorkBeginning], day: date, *, korean: bool) -> str:
@@ -179,9 +218,11 @@ def passage_label(kind: object, label: object) -> str:
 def validity(editions: Iterable[StoredEdition], repealed_on: Collection[date] = ()) -> dict[uuid.UUID, Validity]:
     """Document id -> validity, for all editions of one work; each day of `repealed_on` ends those that began before.
 
-    A provision is valid until its text in the first later edition takes effect, or its deletion there.
+    A provision is valid until its text in the first later edition takes effect, or its deletion there. Only texts of
+    the oldest edition are valid before its date, as far as they are known to be the same then.
     """
     ordered = sorted(editions, key=lambda edition: edition.effective_from)
+    ordered[1:] = [edition.after_another() for edition in ordered[1:]]
     valid: dict[uuid.UUID, Validity] = {}
     for place, edition in enumerate(ordered):
         later = ordered[place + 1 :]

@@ -15,7 +15,7 @@ from dtrag.ingestion.write_guard import WriteGuard
 from dtrag.packs.regulation_ko.catalog import folded_name
 from dtrag.ports import IndexWriter, StoredWork
 
-RULES = "editions-1"
+RULES = "editions-2"
 """How dates are read: files are read again when this changes."""
 
 

@@ -18,6 +18,7 @@ from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confi
 from dtrag.core.answers.evidence import by_words
 from dtrag.core.answers.reasons import declined
 from dtrag.core.documents import Declined, SearchMetrics, SearchResult
+from dtrag.core.editions import ChangedText
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import joined, stated
 from dtrag.core.text.analysis import language
@@ -30,6 +31,7 @@ from dtrag.pipeline.answer.extractive import PASSAGES as COMPOSED
 from dtrag.pipeline.answer.grounding import verify
 from dtrag.pipeline.answer.named_provisions import judged as judged_as_named
 from dtrag.pipeline.answer.named_provisions import unanswered
+from dtrag.pipeline.day_evidence import as_of_day, without_text
 from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.official_words import may_suggest, suggested
@@ -155,12 +157,15 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         time = _RetrieveTime()
         filters = await _filters(state, run)
         named, of_named = await _named(state, run, filters, time.left(SEARCH_SHARE))
+        changed = await _named_later(state, run, filters, time.left(SEARCH_SHARE))
+        if changed and not of_named:
+            return await _without_text(state, run, changed)
         if named is not None and (answer := unanswered(state.query, named)):
             return await _without_provision(state, run, answer)
         if named is not None and named.asks_only:
             if recall is not None:
                 await recall.raise_passages(of_named, time.left_after_search())
-            return await _with_provision(state, run, named, of_named, time.left(STATISTICS_SHARE))
+            return await _with_provision(state, run, named, of_named, changed, seconds=time.left(STATISTICS_SHARE))
         question = named.question if named is not None else state.search_query or state.query
         way = await _way_to_answer(state, run)
         passages, metrics = await run.engine.search(
@@ -192,6 +197,10 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             judged = await asyncio.to_thread(
                 confidence_of, question, decided_by, statistics, stored, metrics.pack, policy=run.policy
             )
+        judged, no_text = await as_of_day(judged, question, metrics, statistics, settings=snapshot.settings, run=run)
+        if no_text:
+            state.answer, state.decision = no_text, judged.decision
+            run.emit("replace", {"text": state.answer})
         judged = _explained(judged, metrics)
         state.evidence = Evidence(tuple(ordered), statistics, metrics, judged, preceding, named, notes)
         state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
@@ -274,14 +283,44 @@ async def _named(
     return found
 
 
+async def _named_later(
+    state: PipelineState, run: Run, filters: Mapping[str, Any], seconds: float
+) -> Sequence[ChangedText]:
+    """What the question names that is not the text of the run's earlier day; nothing if that is late (`references`)."""
+    earlier = [message.content for message in run.history if message.role == "user"]
+    try:
+        async with asyncio.timeout(seconds):
+            later = await run.engine.named_later(
+                state.query, filters, scope=run.scope, earlier=earlier, documents=run.history_documents
+            )
+    except (TimeoutError, DtragError):
+        state.degraded.append("references")
+        return ()
+    if later is None:
+        return ()
+    named, changed = later
+    if named.paragraph is None:
+        return changed
+    return [text for text in changed if not text.start or text.name.endswith(f"제{named.paragraph}항")]
+
+
 async def _with_provision(
-    state: PipelineState, run: Run, named: NamedPassages, passages: Sequence[SearchResult], seconds: float
+    state: PipelineState,
+    run: Run,
+    named: NamedPassages,
+    passages: Sequence[SearchResult],
+    changed: Sequence[ChangedText],
+    *,
+    seconds: float,
 ) -> PipelineState:
     """The state with the passages of the provisions that the question asks for; nothing is searched.
 
-    Notes that are not there within `seconds` are left out.
+    `changed` is what of them is not the text of the run's earlier day. Notes that are not there within `seconds` are
+    left out.
     """
     judged = judged_as_named(named)
+    if changed:
+        judged, _ = without_text(judged, state.query, changed, run)
     state.retrieved_chunks = chunks_of(passages)
     notes: Mapping[str, Sequence[str]] = {}
     with suppress(TimeoutError, DtragError):
@@ -296,6 +335,15 @@ async def _with_provision(
 async def _without_provision(state: PipelineState, run: Run, answer: tuple[str, str]) -> PipelineState:
     """The state with the answer to a question that names no existing provision, or one of several."""
     (state.answer, state.reason), state.decision = answer, "abstain"
+    await _see_version(state, run)
+    run.emit("replace", {"text": state.answer})
+    return state
+
+
+async def _without_text(state: PipelineState, run: Run, changed: Sequence[ChangedText]) -> PipelineState:
+    """The state with the answer that the text of the run's day is not stored of what the question names."""
+    judged, state.answer = without_text(GREETED, state.query, changed, run)
+    state.decision, state.reason = judged.decision, state.answer
     await _see_version(state, run)
     run.emit("replace", {"text": state.answer})
     return state

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import PackFindings, SearchResult
+from dtrag.core.editions import ChangedText
 from dtrag.core.provisions import RegulationText
 from dtrag.core.query_expansion import QueryExpansion
 from dtrag.ports.index import IndexSnapshot
@@ -109,6 +110,11 @@ class QueryPack(Protocol):
 
     async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
         """Chunk id -> what the reader of an answer from this passage should know, in the language of the query."""
+
+    async def changed(
+        self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
+    ) -> Mapping[str, Sequence[ChangedText]]:
+        """Chunk id -> what of these passages of today is not the text of the caller's day, which is not stored."""
 
     async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
         """Read what `cited` needs; runs concurrently with the retrieval."""

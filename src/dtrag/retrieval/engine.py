@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import SearchFilters, Viewer
 from dtrag.core.documents import SearchMetrics, SearchResult, Vector
+from dtrag.core.editions import ChangedText
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import QueryCharacteristics, analyze_query
@@ -22,6 +23,7 @@ from dtrag.errors import InvalidInput
 from dtrag.ports import Embedder, Index, NamedPassages, QueryPack, check_identity
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
+from dtrag.retrieval.day_texts import fetch_of_day, is_earlier
 from dtrag.retrieval.engine_statistics import EnginePerformance, EngineStatistics
 from dtrag.retrieval.hybrid import HybridRetriever, Ranking
 from dtrag.retrieval.model_loading import ModelLoader
@@ -233,8 +235,39 @@ class HybridSearchEngine:
         named = await self._pack.named(query, target.snapshot, target.scope, earlier=earlier, documents=documents)
         if named is None:
             return None
-        passages = await self._index.fetch(named.chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
+        passages = await fetch_of_day(
+            self._index, named.chunk_ids, target.scope, target.snapshot.taxonomy, target.filters
+        )
         return named, [replace(passages[key], hybrid_score=1.0) for key in named.chunk_ids if key in passages]
+
+    async def named_later(
+        self,
+        query: str,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        scope: Viewer | None = None,
+        earlier: Sequence[str] = (),
+        documents: Collection[str] = (),
+    ) -> tuple[NamedPassages, list[ChangedText]] | None:
+        """What a question names today, with what of it is not the text of the scope's earlier day; else None.
+
+        A deleted provision has no text of a day before its deletion.
+        """
+        viewer = self._viewer(scope)
+        if self._pack is None or viewer.as_of is None:
+            return None
+        target = await self._target(SearchFilters.parse(filters, self.filter_keys), viewer)
+        if not is_earlier(target.scope):
+            return None
+        today, snapshot = target.today(), target.snapshot
+        named = await self._pack.named(query, snapshot, today.scope, earlier=earlier, documents=documents)
+        if named is None:
+            return None
+        if named.deleted_on is not None and named.deleted_on > viewer.as_of.isoformat():
+            return named, [ChangedText(named.absent, named.deleted_on, 0, 0, deleted=True)]
+        passages = await self._index.fetch(named.chunk_ids, today.scope, snapshot.taxonomy, today.filters)
+        changed = await self._pack.changed(list(passages.values()), snapshot, target.scope)
+        return named, [text for key in named.chunk_ids for text in changed.get(key, ())]
 
     async def load(self, query: str | None = None, mode: str = "hybrid", *, scope: Viewer | None = None) -> None:
         """Wait until the models are loaded that a search for this query uses (None: all models of the engine).
@@ -483,5 +516,6 @@ def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
         degraded=metrics.degraded,
         notes=metrics.notes,
         missing_editions=metrics.missing_editions,
+        today=metrics.today,
         pack=metrics.pack,
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.passage_title_mentions import mentioned_numbers
 from dtrag.ports import Index, similarity
+from dtrag.retrieval.day_texts import fetch_of_day
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.request import SearchTarget
 from dtrag.retrieval.retrievers import RetrieverOutcome
@@ -82,7 +83,7 @@ async def with_linked(
     if not linked:
         return list(results)
     keys = [passage.chunk_id for passage in linked]
-    passages = await index.fetch(keys, target.scope, target.snapshot.taxonomy, target.filters)
+    passages = await fetch_of_day(index, keys, target.scope, target.snapshot.taxonomy, target.filters)
     score = results[min(LINKED_AFTER, len(results)) - 1].hybrid_score
     inserted = [
         replace(

@@ -57,12 +57,22 @@ async def compare_days(
 async def _texts(
     name: str, collections: CollectionReader, snapshot: IndexSnapshot, scope: Scope
 ) -> tuple[Regulation, list[RegulationText]]:
-    """The regulation on the day of the scope, and the texts of its editions that are valid then, the main one first."""
+    """The regulation on the day of the scope, and the texts of its editions that are valid then, the main one first.
+
+    Of an edition before its date only a part is known: there is no text of the whole then.
+    """
     collection = await collections.read(snapshot, scope)
     regulation = collection.named(name)
     keys = list(dict.fromkeys([regulation.document_id, *_editions(collection, regulation)]))
     texts = {text.document_id: text for text in await collections.store.read(keys, scope)}
-    return regulation, [texts[key] for key in keys if key in texts]
+    whole = [texts[key] for key in keys if key in texts and _has_begun(texts[key], scope)]
+    if not whole:
+        raise NotFound(f"No edition of {regulation.name} of {scope.as_of} is stored.")
+    return regulation, whole
+
+
+def _has_begun(text: RegulationText, scope: Scope) -> bool:
+    return text.effective_from is None or scope.as_of is None or text.effective_from <= scope.as_of
 
 
 def _editions(collection: Collection, regulation: Regulation) -> Iterable[uuid.UUID]:

@@ -18,6 +18,7 @@ from dtrag.packs.regulation_ko.citations import cited_texts
 from dtrag.packs.regulation_ko.collection import Collection, Source
 from dtrag.packs.regulation_ko.hops import MAX_HOPS, MIN_RELEVANCE, ChunkStore, MultiHopResult, VectorStore
 from dtrag.ports import CitedProvision, Index, IndexSnapshot
+from dtrag.retrieval.day_texts import fetch_of_day
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.multihop import LinkedPassage, lexical_shares, vector_shares
 from dtrag.retrieval.regulation_references import chunk_ids
@@ -165,7 +166,7 @@ async def hops_from(
     The relevance is the lexical score as a share of the highest of the initial passages, at most 1.
     """
     keys = [key for key in initial_results if _is_chunk_id(key)]
-    passages = await index.fetch(keys, caller, snapshot.taxonomy)
+    passages = await fetch_of_day(index, keys, caller, snapshot.taxonomy)
     results = [passages[key] for key in keys if key in passages]
     cited = await follow_citations(index, collection, results, snapshot, caller)
     terms = weighted_terms(query)
@@ -259,7 +260,8 @@ def _read_names(
 
 async def _texts(index: Index, sources: Sequence[Source], snapshot: IndexSnapshot, caller: Scope) -> dict[str, str]:
     """Name -> text of the provision; "" for one that has been deleted since."""
-    passages = await index.fetch([key for source in sources for key in chunk_ids(source)], caller, snapshot.taxonomy)
+    keys = [key for source in sources for key in chunk_ids(source)]
+    passages = await fetch_of_day(index, keys, caller, snapshot.taxonomy)
     return {
         source.name: "\n".join(passages[key].text for key in chunk_ids(source) if key in passages) for source in sources
     }

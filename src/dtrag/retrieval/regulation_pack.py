@@ -16,6 +16,7 @@ from cachetools import LRUCache
 
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import PackFindings, SearchResult
+from dtrag.core.editions import ChangedText
 from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
 from dtrag.core.statements import stated
 from dtrag.core.text.analysis import Analyzer, language
@@ -29,6 +30,7 @@ from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regu
 from dtrag.packs.regulation_ko.references import may_refer
 from dtrag.packs.regulation_ko.term_coverage import term_ids
 from dtrag.ports import CitedProvision, Index, IndexSnapshot, NamedPassages, PackRanking, QueryReading
+from dtrag.retrieval.day_texts import changed_texts
 from dtrag.retrieval.edition_notes import notes_on
 from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import CollectionReader
@@ -202,6 +204,14 @@ class RegulationRanking:
     async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
         """Chunk id -> amendments, missing dates and transitional provisions of the regulation, for the reader."""
         return {} if self._collections is None else await notes_on(query, passages, self._collections.store, caller)
+
+    async def changed(
+        self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
+    ) -> Mapping[str, Sequence[ChangedText]]:
+        """Chunk id -> what of these passages of today is not the text of the caller's day, which is not stored."""
+        if self._collections is None:
+            return {}
+        return await changed_texts(self._index, self._collections.store, passages, caller, snapshot.taxonomy)
 
     async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
         """Read the names and articles that the caller may see, once for each state of the index."""

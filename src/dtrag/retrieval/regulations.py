@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import date
 
 from cachetools import LRUCache
@@ -13,7 +14,7 @@ from cachetools import LRUCache
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import SearchResult
-from dtrag.core.editions import parse_date
+from dtrag.core.editions import ChangedText, changed_later, parse_date
 from dtrag.core.provisions import (
     ProvisionCitation,
     RegulationOutline,
@@ -25,12 +26,14 @@ from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.verification import Verification
 from dtrag.current_app import active
 from dtrag.errors import InvalidInput, NotFound
+from dtrag.packs.regulation_ko.amendments import text_of_day
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Regulation, Source
 from dtrag.packs.regulation_ko.hops import MAX_HOPS, MIN_RELEVANCE, MultiHopResult
 from dtrag.packs.regulation_ko.provision_details import details
 from dtrag.packs.regulation_ko.references import find_provision
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
 from dtrag.ports import DocumentIndex, IndexSnapshot, RegulationStore, valid_day
+from dtrag.retrieval.day_texts import changed_texts, is_earlier
 from dtrag.retrieval.edition_notes import missing_editions
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.lexicon_reader import LexiconReader
@@ -39,6 +42,7 @@ from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
 from dtrag.retrieval.regulation_hops import hops_from
 from dtrag.retrieval.regulation_outline import read_outline
 from dtrag.retrieval.regulation_pack import by_article
+from dtrag.retrieval.regulation_references import chunk_ids
 from dtrag.retrieval.regulation_verification import verify_citations
 from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, passage_count
 
@@ -126,15 +130,16 @@ class Regulations:
         Raises `NotFound` with the existing provisions or names, and `InvalidInput` for a reference without an article.
         """
         snapshot, within, collection = await self._collection(scope, as_of)
-        async with self._explaining_absence(within, collection):
+        async with self._explaining_absence(within, collection, reference, snapshot):
             source = find_provision(reference, collection)
+            _require_text_of_day(source, within)
         text = await self._text(source, within)
         valid = source.provisions if not source.is_deleted else source.regulation.provisions
         first_passage = f"{source.regulation.document_id}:{valid[0].first if valid else 0}"
         passage = (await self._index.fetch([first_passage], within, snapshot.taxonomy)).get(first_passage)
         if passage is None:
             raise NotFound(f"{source.name} was replaced during the request. Try again.")
-        texts = _texts(source, text)
+        texts = _texts(source, text, within.as_of)
         citations, known = await asyncio.to_thread(
             lambda: (tuple(collection.citations_of(source, texts)), details(collection, source, text))
         )
@@ -290,15 +295,34 @@ class Regulations:
         return snapshot, within, await self._collections.read(snapshot, within)
 
     @asynccontextmanager
-    async def _explaining_absence(self, within: Scope, collection: Collection) -> AsyncIterator[None]:
-        """A `NotFound` says first of which regulations no text of the day is stored."""
+    async def _explaining_absence(
+        self, within: Scope, collection: Collection, reference: str = "", snapshot: IndexSnapshot | None = None
+    ) -> AsyncIterator[None]:
+        """A `NotFound` says first of what no text of the day is stored: regulations, and the provision `reference`."""
         try:
             yield
         except NotFound as error:
+            if snapshot is not None and is_earlier(within):
+                await self._explain_later_text(reference, snapshot, within, error)
             note = await missing_editions(self._index, within, korean=False)
             if note:
                 raise NotFound(f"{note} {error}" if collection.regulations else note) from error
             raise
+
+    async def _explain_later_text(
+        self, reference: str, snapshot: IndexSnapshot, within: Scope, error: NotFound
+    ) -> None:
+        """Raises `NotFound` if the provision exists today, and was changed after the day."""
+        now = replace(within, as_of=None)
+        try:
+            source = find_provision(reference, await self._collections.read(snapshot, now))
+        except (NotFound, InvalidInput):
+            return
+        passages = await self._index.fetch(list(chunk_ids(source)), now, snapshot.taxonomy)
+        later = await changed_texts(self._index, self._store, list(passages.values()), within, snapshot.taxonomy)
+        changed = [text for key in chunk_ids(source) for text in later.get(key, ())]
+        if changed and within.as_of is not None:
+            raise NotFound(changed_later(changed, within.as_of, korean=False)) from error
 
     async def _text(self, source: Source, within: Scope) -> RegulationText:
         """The text of the regulation. Raises `NotFound` when it was replaced since the collection was read."""
@@ -340,8 +364,19 @@ def _list_key(snapshot: IndexSnapshot, within: Scope, only: Regulation | None) -
     return snapshot.generation, snapshot.taxonomy.version, within.nodes, valid_day(within), name
 
 
-def _texts(source: Source, regulation: RegulationText) -> list[str]:
-    return [regulation.text[provision.start : provision.end] for provision in source.provisions]
+def _texts(source: Source, regulation: RegulationText, day: date | None = None) -> list[str]:
+    """The texts of the provisions; with a day, without the words of paragraphs that were amended after it."""
+    texts = [regulation.text[provision.start : provision.end] for provision in source.provisions]
+    is_article = source.provisions[0].kind == "article"
+    return [text_of_day(text, day.isoformat()) for text in texts] if day is not None and is_article else texts
+
+
+def _require_text_of_day(source: Source, within: Scope) -> None:
+    """Raise `NotFound` for a provision that was deleted after the day: its text then is not stored."""
+    deleted_on = source.regulation.deleted_on.get(source.provisions[0].label) if source.is_deleted else None
+    if deleted_on is not None and within.as_of is not None and deleted_on > within.as_of.isoformat():
+        later = ChangedText(source.name, deleted_on, 0, 0, deleted=True)
+        raise NotFound(changed_later([later], within.as_of, korean=False))
 
 
 def _citations(

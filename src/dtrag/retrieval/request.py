@@ -154,6 +154,10 @@ class SearchTarget:
         caller = viewer.resolved(snapshot.taxonomy)
         return cls(snapshot, caller, filters.scope(snapshot.taxonomy, caller), replace(filters, paths=None))
 
+    def today(self) -> SearchTarget:
+        """The same target with today's texts."""
+        return replace(self, caller=replace(self.caller, as_of=None), scope=replace(self.scope, as_of=None))
+
     def cache_key(self) -> Hashable:
         """A key that no other target has, and that changes with every write to the index."""
         return (

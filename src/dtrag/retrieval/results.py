@@ -11,6 +11,7 @@ from typing import Protocol
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import Analyzer
 from dtrag.ports import Index
+from dtrag.retrieval.day_texts import fetch_of_day
 from dtrag.retrieval.highlight import highlights
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.request import SearchTarget
@@ -61,7 +62,7 @@ class Passages:
         """The passages with the scores of the ranking, in the order of the ids; without those deleted since."""
         if not chunk_ids:
             return []
-        passages = await self._index.fetch(chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
+        passages = await fetch_of_day(self._index, chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
         lexical, vector = ranking.lexical.scores, ranking.vector.scores
         return [
             passages[key].with_scores(lexical.get(key, 0.0), vector.get(key, 0.0), ranking.fused.get(key, 0.0))

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchResult
+from dtrag.core.access.scope import Scope
+from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchResult, TodaysResults
+from dtrag.core.editions import changed_later
 from dtrag.core.metrics.ranking import diversity_ratio
 from dtrag.core.query_expansion import QueryExpansion
 from dtrag.core.statements import stated
@@ -16,6 +18,7 @@ from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError
 from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading
 from dtrag.retrieval.config import EngineConfig
+from dtrag.retrieval.day_texts import is_earlier
 from dtrag.retrieval.edition_notes import missing_editions
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import Candidates, HybridRetriever, Ranking
@@ -28,6 +31,8 @@ from dtrag.retrieval.stage_sizes import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, P
 from dtrag.retrieval.time_limits import TimeLimits
 
 Results = tuple[list[SearchResult], SearchMetrics]
+NAMED_CHANGES = 3
+"""First results of today whose later changes a search as of an earlier day names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +67,10 @@ class SearchRunner:
             search = replace(search, request=replace(search.request, query=named.question))
         reading = await self._pack_reading(search)
         request = _with_added_terms(search.request, reading)
-        candidates, missing_editions, _ = await asyncio.gather(
+        candidates, missing_editions, today, _ = await asyncio.gather(
             retriever.retrieve(request, search.target, search.limits),
             self._missing_editions(search, degraded),
+            self._todays(search, retriever, degraded, needed=reading is not None),
             self._prepare_pack(search, needed=reading is not None),
         )
         candidates.require_any(search.limits.seconds)
@@ -89,6 +95,7 @@ class SearchRunner:
         notes = (
             _rebuilding_note(search.target),
             missing_editions,
+            _changed_note(search.request.query, search.target.scope, today),
             ranking.lexical.note,
             ranking.vector.note,
             reading_note,
@@ -108,6 +115,7 @@ class SearchRunner:
             notes=tuple(filter(None, notes)),
             absent=absent,
             missing_editions=missing_editions,
+            today=today,
             pack=findings,
             expansions=expansions,
         )
@@ -136,6 +144,22 @@ class SearchRunner:
         except (TimeoutError, DtragError):
             degraded.append("editions")
             return ""
+
+    async def _todays(
+        self, search: Search, retriever: HybridRetriever, degraded: list[str], *, needed: bool
+    ) -> TodaysResults | None:
+        """The results of today, for a search as of an earlier day; None with `editions` in `degraded` if that fails."""
+        if self._pack is None or not needed or not is_earlier(search.target.scope):
+            return None
+        request = replace(search.request, explain=False, highlight=False)
+        try:
+            today = replace(search, request=request, target=search.target.today())
+            passages, metrics = await self.run(today, retriever)
+            changed = await self._pack.changed(passages, search.target.snapshot, search.target.scope)
+        except (TimeoutError, DtragError):
+            degraded.append("editions")
+            return None
+        return TodaysResults(tuple(passages), metrics.pack, changed)
 
     async def _pack_reading(self, search: Search) -> QueryReading | None:
         if self._pack is None or search.request.mode != "hybrid":
@@ -221,6 +245,15 @@ def _with_chosen_weights(search: Search, candidates: Candidates) -> Search:
         return search
     lexical, vector = choose(len(candidates.lexical.scores), len(candidates.vector.scores))
     return replace(search, config=replace(search.config, bm25_weight=lexical, vector_weight=vector))
+
+
+def _changed_note(query: str, scope: Scope, today: TodaysResults | None) -> str:
+    """What of today's first results is not the text of the scope's day, which is not stored."""
+    if today is None or scope.as_of is None:
+        return ""
+    first = (passage.chunk_id for passage in today.passages[:NAMED_CHANGES])
+    changed = [text for chunk_id in first for text in today.changed.get(chunk_id, ())]
+    return changed_later(changed, scope.as_of, korean=language(query) == "ko")
 
 
 def _rebuilding_note(target: SearchTarget) -> str:

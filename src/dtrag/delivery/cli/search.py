@@ -111,7 +111,7 @@ def _scalar(value: str) -> str | int | float | bool:
 
 def as_json_metrics(metrics: SearchMetrics) -> dict[str, object]:
     """The metrics for `--json`, without what only answers use; missing editions are one of the notes."""
-    return {name: value for name, value in asdict(metrics).items() if name not in {"pack", "missing_editions"}}
+    return {name: value for name, value in asdict(metrics).items() if name not in {"pack", "missing_editions", "today"}}
 
 
 def as_json_rows(results: Sequence[SearchResult]) -> list[Mapping[str, object]]:

@@ -67,13 +67,15 @@ def dates(text: str) -> tuple[str, ...]:
 def amendments(text: str, heading: str = "") -> tuple[Amendment, ...]:
     """The amendment marks of an article, in its order; `heading` is the line with its number and title.
 
-    `paragraph` is the 항 whose text a mark ends, None for marks of the whole article.
+    `paragraph` is the 항 whose text a mark ends, None for marks of the whole article: those that name it, and one in
+    the last line alone.
     """
     entries = [Amendment(kind, date) for _, kind, date, _ in _marks(heading)]
     starts = _paragraph_starts(text)
+    last_line = text.rstrip().rfind("\n") + 1
     for position, kind, date, whole in _marks(text):
         place = bisect_right(starts, position)
-        of_article = whole or not place or kind in _OF_ARTICLE
+        of_article = whole or not place or kind in _OF_ARTICLE or position == last_line
         entries.append(Amendment(kind, date, None if of_article else _circled(text[starts[place - 1]])))
     return tuple(dict.fromkeys(entries))
 
@@ -92,6 +94,31 @@ def paragraph_texts(text: str) -> dict[int, str]:
     for start, end in itertools.pairwise([*starts, len(text)]):
         texts.setdefault(_circled(text[start]), text[start:end])
     return texts
+
+
+def amended_after(text: str, day: str) -> list[tuple[int, int, int, str]]:
+    """Span, number and last amendment of each paragraph (항) of an article that was amended after the day."""
+    starts = _paragraph_starts(text)
+    amended = (
+        (start, end, max((date for _, _, date, _ in _marks(text[start:end]) if date), default=""))
+        for start, end in itertools.pairwise([*starts, len(text)])
+    )
+    return [(start, end, _circled(text[start]), date) for start, end, date in amended if date > day]
+
+
+def text_of_day(text: str, day: str) -> str:
+    """The text of an article with blanks in place of the paragraphs (항) that were amended after the day.
+
+    Their numbers and marks stay.
+    """
+    for start, end, _, _ in amended_after(text, day):
+        kept = [(start, start + 1)]
+        kept += [mark.span() for mark in _MARK.finditer(text, start, end) if _tokens(mark["content"]) is not None]
+        blank = "".join(letter if letter == "\n" else " " for letter in text[start:end])
+        for first, last in kept:
+            blank = blank[: first - start] + text[first:last] + blank[last - start :]
+        text = text[:start] + blank + text[end:]
+    return text
 
 
 def history(preface: str) -> tuple[Amendment, ...]:

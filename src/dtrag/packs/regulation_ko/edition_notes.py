@@ -9,8 +9,10 @@ from datetime import date
 
 from dtrag.core.provisions import RegulationText
 from dtrag.core.statements import shown_as, stated
-from dtrag.packs.regulation_ko.amendments import amendments, effective_dates
+from dtrag.packs.regulation_ko.amendments import amended_after, amendments, effective_dates
 from dtrag.packs.regulation_ko.catalog import article_number
+from dtrag.packs.regulation_ko.deletions import deletions
+from dtrag.packs.regulation_ko.provision_days import deletion_days
 
 LONGEST_QUOTE = 240
 """Characters of a transitional provision that are quoted."""
@@ -53,6 +55,9 @@ class EditionText:
 def edition_notes(provision: EditionText, as_of: date | None, today: date, *, korean: bool) -> Iterator[str]:
     """The notes on an article that an answer cites. `as_of` is the day that was asked for, if any."""
     name, end = provision.name, provision.superseded_from
+    if as_of is not None and (provision.regulation.effective_from or provision.effective_from) > as_of:
+        yield from _proven_notes(provision, as_of, korean=korean)
+        return
     if as_of is None and (changed := provision.changed_on()):
         amended = stated("article_amended", "{name} was amended on {day}.", name=name, day=changed)
         yield shown_as(f"{name}: 이 조문은 {changed} 개정되었습니다.", amended) if korean else amended
@@ -68,6 +73,35 @@ def edition_notes(provision: EditionText, as_of: date | None, today: date, *, ko
     amended_then = provision.changed_on() == day.isoformat()
     for clause in transitional(provision.regulation, provision.label, day, amended=amended_then):
         yield f"{provision.regulation.name} 부칙({day}): {clause}"
+
+
+def _proven_notes(provision: EditionText, as_of: date, *, korean: bool) -> Iterator[str]:
+    """The notes on a text before the date of its edition: since when it is the same, and what is not."""
+    name, day = provision.name, as_of.isoformat()
+    marks = [mark.date for mark in amendments(provision.text) if mark.date and mark.date <= day]
+    since = max([provision.effective_from.isoformat(), *marks])
+    same = stated(
+        "article_since", "{name} has had this text since {day}, by its amendment marks.", name=name, day=since
+    )
+    yield shown_as(f"{name}: 개정 표시에 따르면 {since}부터 이 내용입니다.", same) if korean else same
+    later = [(f"제{number}항", changed) for _, _, number, changed in amended_after(provision.text, day)]
+    if later:
+        dated = ", ".join(f"{paragraph} {changed}" for paragraph, changed in later)
+        text = "{name}: paragraphs that were amended later, and whose text of {day} is not stored: {dated}."
+        english = stated("paragraphs_changed", text, name=name, day=day, dated=dated)
+        shown = f"{name}: 그 뒤에 개정되어 {day} 당시 내용이 저장되어 있지 않은 항: {dated}."
+        yield shown_as(shown, english) if korean else english
+    deleted = [
+        (deletion.label, on)
+        for deletion in deletions(provision.regulation.text)
+        if (on := deletion_days(provision.regulation.text[deletion.start : deletion.end]).written) and on > day
+    ]
+    if deleted:
+        regulation, dated = provision.regulation.name, ", ".join(f"{label} {on}" for label, on in deleted)
+        text = "{name}: articles of {day} that were deleted later, and whose text is not stored: {dated}."
+        english = stated("articles_deleted", text, name=regulation, day=day, dated=dated)
+        shown = f"{regulation}: {day}에는 있었으나 그 뒤에 삭제되어 내용이 저장되어 있지 않은 조문: {dated}."
+        yield shown_as(shown, english) if korean else english
 
 
 def undated_note(name: str, as_of: date, *, korean: bool) -> str:

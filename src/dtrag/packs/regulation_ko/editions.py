@@ -10,6 +10,7 @@ from dtrag.core.documents import Chunk
 from dtrag.core.editions import Edition
 from dtrag.packs.regulation_ko.amendments import amendments, dates, effective_date, effective_dates
 from dtrag.packs.regulation_ko.catalog import article_label, article_number, folded_name
+from dtrag.packs.regulation_ko.unchanged_since import unchanged_since
 
 LONGEST_SENTENCE = 600
 """Characters of a sentence of an addendum that is read."""
@@ -43,26 +44,28 @@ _OWN_REPEAL = re.compile(
 )
 
 
-def edition_of(name: str, code: str, preface: str, chunks: Sequence[Chunk]) -> Edition:
-    """The edition with these passages. `preface` is the text between the name and the first article."""
+def edition_of(name: str, code: str, preface: str, chunks: Sequence[Chunk], text: str = "") -> Edition:
+    """The edition with these passages of `text`. `preface` is what is between the name and the first article."""
     addenda = list(_addenda(chunks))
     day = effective_date(addenda, preface)
     folded = folded_name(name)
     if day is None:
         return Edition(folded, code)
     effective_from = date.fromisoformat(day)
-    newest = [text for text, heading in addenda if day in effective_dates(text, heading)]
+    newest = [addendum for addendum, heading in addenda if day in effective_dates(addendum, heading)]
     later: dict[str, date] = {}
-    for text, _ in addenda:
-        later.update((label, own) for label, own in article_dates(text).items() if own > effective_from)
+    for addendum, _ in addenda:
+        later.update((label, own) for label, own in article_dates(addendum).items() if own > effective_from)
     amended_last = {label for label, marked in _last_amended(chunks).items() if marked >= day}
     article_days = {label: own for label, own in later.items() if label not in amended_last}
-    for text in newest:
-        article_days |= {label: own for label, own in article_dates(text).items() if own > effective_from}
+    for addendum in newest:
+        article_days |= {label: own for label, own in article_dates(addendum).items() if own > effective_from}
+    proven = unchanged_since(text, chunks, addenda)
+    article_days = {label: own for label, own in proven.items() if own < effective_from} | article_days
     # Of an addendum with several dates it is unknown which of them a repeal belongs to.
-    repealing = [text for text, heading in addenda if effective_dates(text, heading) == (day,)]
-    repealed = dict.fromkeys(name for text in repealing for name in repealed_names(text) if name != folded)
-    ends_on = next((end for text in newest if (end := _own_repeal(text)) and end > effective_from), None)
+    repealing = [addendum for addendum, heading in addenda if effective_dates(addendum, heading) == (day,)]
+    repealed = dict.fromkeys(name for addendum in repealing for name in repealed_names(addendum) if name != folded)
+    ends_on = next((end for addendum in newest if (end := _own_repeal(addendum)) and end > effective_from), None)
     return Edition(folded, code, effective_from, article_days, tuple(repealed), ends_on=ends_on)
 
 

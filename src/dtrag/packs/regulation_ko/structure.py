@@ -110,7 +110,8 @@ def _passages(
         )
         chunks = tuple(islice(_chunks(regulation, span, provisions, start, max_tokens), most))
         preface = document.text[lines[span.body].start : provisions[0].start] if provisions else ""
-        yield ChunkedDocument(regulation, chunks, edition_of(span.name, span.code, preface, chunks))
+        edition = edition_of(span.name, span.code, preface, chunks, regulation.text)
+        yield ChunkedDocument(regulation, chunks, edition)
 
 
 def _moved(blocks: tuple[Block, ...], start: int, end: int) -> tuple[Block, ...]:

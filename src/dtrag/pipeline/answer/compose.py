@@ -48,8 +48,8 @@ MAX_TOOL_LINE = 2_000
 
 
 async def compose(state: PipelineState, run: Run) -> PipelineState:
-    """Fill `answer`, and `citations` when it is quoted. The answer of a finished debate is left unchanged."""
-    if state.answer and (hasattr(state, "debate_result") or state.decision == "abstain" or state.unfinished):
+    """Fill `answer`, and `citations` when it is quoted. A finished debate's or decided answer is left unchanged."""
+    if state.answer and (hasattr(state, "debate_result") or state.decision or state.unfinished):
         return state
     passages, lines = passages_of(state)[:PASSAGES], tool_lines(state.tool_results)
     # Called alone, without a retrieve step before it, this calls the model with a prompt without passages.

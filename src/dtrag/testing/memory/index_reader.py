@@ -117,7 +117,9 @@ class MemoryIndex:
         for stored in self._state.seen(scope):
             edition = stored.written.edition
             if edition is not None and edition.work_id is not None and edition.effective_from is not None:
-                begins = edition.effective_from, stored.written.document.title
+                parts = stored.validity.passages if stored.validity is not None else ()
+                first_day = min([edition.effective_from, *(part.start for part in parts)])
+                begins = first_day, stored.written.document.title
                 work = edition.work_id, stored.node_id
                 oldest[work] = min(begins, oldest.get(work, begins))
         return [WorkBeginning(title, day) for day, title in oldest.values()]

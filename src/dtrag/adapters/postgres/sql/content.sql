@@ -140,8 +140,11 @@ select document_id, title from documents where document_id = any (:document_ids)
 select exists (select 1 from documents where metadata ->> 'kind' = :kind) as present
 
 -- name: work_beginnings
--- The oldest edition of each work in each category: the editions of one category have a validity of their own.
-select distinct on (work_id, node_id) title, effective_from as first_day
-from documents
+-- The oldest edition of each work in each category: the editions of one category have a validity of their own. Some of its
+-- passages may be valid before its date.
+select distinct on (work_id, node_id) title,
+       (select least(d.effective_from, min(v.valid_from)) from passage_validity v where v.document_id = d.document_id)
+           as first_day
+from documents d
 where work_id is not null and effective_from is not null
 order by work_id, node_id, effective_from

@@ -1,0 +1,77 @@
+"""As of an earlier day: whether what answers today is known to have been the text of that day."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dtrag.core.answers.confidence import SETTING, Confidence, confidence_of
+from dtrag.core.documents import SearchMetrics, TodaysResults
+from dtrag.core.editions import ChangedText, changed_later
+from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.statements import joined, stated
+from dtrag.core.text.analysis import language
+from dtrag.pipeline.answer.extractive import extract
+from dtrag.pipeline.run import Run
+
+NEAR = 0.9
+"""Share of the first passage's score from which on the second one of today may answer as well (bench/README.md)."""
+
+
+async def as_of_day(
+    judged: Confidence,
+    question: str,
+    metrics: SearchMetrics,
+    statistics: LexicalStatistics,
+    *,
+    settings: Mapping[str, Any],
+    run: Run,
+) -> tuple[Confidence, str]:
+    """The confidence in an answer as of the run's earlier day; and, if there is only a later text, that as the answer.
+
+    An answer is never sure if today's rests on a text that is not known to have been the same on the day.
+    """
+    if metrics.today is None:
+        if "editions" not in metrics.degraded or judged.decision != "answer":
+            return judged, ""
+        late = stated("day_not_checked", "What has changed since {day} could not be read in time.", day=run.scope.as_of)
+        return replace(judged, decision="review", reason=joined(late, judged.reason)), ""
+    changed = await asyncio.to_thread(_changed, question, metrics.today, statistics, settings, run)
+    return without_text(judged, question, changed, run) if changed else (judged, "")
+
+
+def without_text(judged: Confidence, question: str, changed: Sequence[ChangedText], run: Run) -> tuple[Confidence, str]:
+    """The confidence in an answer when that has changed since the run's day; and the answer if there is no other."""
+    if run.scope.as_of is None:
+        return judged, ""
+    named = changed_later(changed, run.scope.as_of, korean=language(question) == "ko")
+    answer = named if judged.decision == "abstain" else ""
+    return replace(judged, decision="review", reason=joined(named, judged.reason)), answer
+
+
+def _changed(
+    question: str, today: TodaysResults, statistics: LexicalStatistics, settings: Mapping[str, Any], run: Run
+) -> list[ChangedText]:
+    """What today's answer rests on that is not the text of the day; nothing where the documents do not answer today."""
+    stored = settings.get(SETTING)
+    judged = confidence_of(question, today.passages, statistics, stored, today.pack, policy=run.policy)
+    if judged.decision == "abstain" or not today.changed:
+        return []
+    quotes = extract(question, today.passages, statistics, None, today.pack)
+    spans = [(today.passages[quote.passage].chunk_id, quote.start, quote.end) for quote in quotes]
+    quoted = {chunk_id for chunk_id, _, _ in spans}  # of these, only what is quoted counts
+    spans += [
+        (passage.chunk_id, 0, len(passage.text))
+        for passage in today.passages[:2]
+        if passage.chunk_id not in quoted and passage.hybrid_score >= NEAR * today.passages[0].hybrid_score
+    ]
+    return list(
+        dict.fromkeys(
+            text
+            for chunk_id, start, end in spans
+            for text in today.changed.get(chunk_id, ())
+            if start < text.end and text.start < end
+        )
+    )
