@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dtrag.core.text.questions import analyze_query
 from dtrag.errors import DatabaseUnavailable
 from dtrag.retrieval.config import EngineConfig
 from dtrag.retrieval.request import SearchRequest, SearchTarget
 from dtrag.retrieval.retrievers import Retriever, RetrieverOutcome
+from dtrag.retrieval.stage_sizes import PACK_NEAREST
 from dtrag.retrieval.time_limits import TimeLimits
 
 MIN_SCORE = 1e-6
@@ -84,3 +85,17 @@ class Ranking:
         else:
             fused = dict((vector if request.mode == "vector" else lexical).scores)
         return cls(lexical, vector, fused, sorted(fused, key=lambda key: (-fused[key], key)))
+
+    def words_and_nearest(self, limit: int) -> list[str]:
+        """The `limit` best passages by words (by fused scores without them) and the nearest ones, in the fused order.
+
+        For a pack, whose first scores are lexical.
+        """
+        by_words = list(self.lexical.scores)[:limit] or self.order[:limit]
+        chosen = {*by_words, *list(self.vector.scores)[:PACK_NEAREST]}
+        return [key for key in self.order if key in chosen]
+
+    def with_similarities(self, similarities: Mapping[str, float]) -> Ranking:
+        """The ranking with the vector scores of further passages, which are no candidates of the vector retriever."""
+        vector = replace(self.vector, scores={**similarities, **self.vector.scores})
+        return replace(self, vector=vector)

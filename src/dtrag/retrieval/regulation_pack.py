@@ -186,7 +186,7 @@ class RegulationRanking:
     ) -> ScoredArticles:
         """The articles with their first scores, and the scorer of the second ranking."""
         first_scores = {
-            key: max(piece.hybrid_score for piece in passages) * _kind_factor(passages[0], reading.question)
+            key: max(piece.bm25_score for piece in passages) * _kind_factor(passages[0], reading.question)
             for key, passages in pieces.items()
         }
         documents = {key: passages[0].chunk_id.rpartition(":")[0] for key, passages in pieces.items()}
@@ -294,7 +294,7 @@ def by_article(passages: Sequence[SearchResult]) -> dict[str, list[SearchResult]
 def _best_piece(pieces: Sequence[SearchResult]) -> SearchResult:
     if len(pieces) == 1:
         return pieces[0]
-    return max(pieces, key=lambda piece: (piece.hybrid_score, piece.chunk_id))
+    return max(pieces, key=lambda piece: (piece.bm25_score + piece.vector_score, piece.chunk_id))
 
 
 def _kind_factor(passage: SearchResult, question: str) -> float:
@@ -317,6 +317,7 @@ def _article(key: str, pieces: Sequence[SearchResult], score: float, regulation_
         kind=str(metadata.get("kind") or "article") if regulation else "article",
         score=score,
         regulation_score=regulation_score,
+        similarity=max((piece.vector_score for piece in pieces if piece.vector_score > 0.0), default=None),
     )
 
 

@@ -22,7 +22,7 @@ from dtrag.retrieval.day_texts import is_earlier
 from dtrag.retrieval.edition_notes import missing_editions
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import Candidates, HybridRetriever, Ranking
-from dtrag.retrieval.multihop import mentioned_passages, with_linked
+from dtrag.retrieval.multihop import mentioned_passages, vector_shares, with_linked
 from dtrag.retrieval.regulation_hops import cited_passages
 from dtrag.retrieval.regulation_references import named_first
 from dtrag.retrieval.request import SearchRequest, SearchTarget
@@ -189,12 +189,13 @@ class SearchRunner:
         """
         target, limits, is_hybrid = search.target, search.limits, search.request.mode == "hybrid"
         limit = search.request.top_k
-        if reading is not None:
-            limit = max(limit, PACK_PASSAGES)
-        elif search.config.enable_reranking and is_hybrid:
+        if search.config.enable_reranking and is_hybrid:
             limit = max(limit, RERANKED_PASSAGES)
-        chunk_ids = list(dict.fromkeys((*(named.chunk_ids if named is not None else ()), *ranking.order[:limit])))
+        first = ranking.order[:limit] if reading is None else ranking.words_and_nearest(max(limit, PACK_PASSAGES))
+        chunk_ids = list(dict.fromkeys((*(named.chunk_ids if named is not None else ()), *first)))
         findings: PackFindings | None = None
+        if reading is not None:
+            ranking = ranking.with_similarities(await vector_shares(self._index, target, ranking.vector, chunk_ids))
         passages = await self._passages.fetch(chunk_ids, target, ranking)
         if reading is not None and self._pack is not None:
             pack_ranking = await self._pack.ranked(reading, passages, target.caller)

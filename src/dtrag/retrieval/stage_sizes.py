@@ -11,6 +11,8 @@ PACK_LEXICAL_CANDIDATES = 200
 """Lexical candidates of a query that a pack has added terms to."""
 PACK_PASSAGES = 120
 """Fused passages that are fetched for a pack, which joins the pieces of one article."""
+PACK_NEAREST = 20
+"""Passages nearest to the question that are fetched beside them."""
 PACK_ARTICLES = 50
 """Articles that the pack ranks a second time; the others keep the order of the fused scores."""
 RERANKED_PASSAGES = 50

@@ -38,6 +38,11 @@ BEST_OF_REGULATION = 3
 KIND_FACTORS: Mapping[str, float] = {"article": 1.0, "preamble": 0.5, "addendum": 0.5, "appendix": 0.8}
 FORM_FACTOR = 0.5
 """A form (별지, 서식) repeats the words of the article that requires it."""
+NEAREST_ARTICLES = 20
+"""Articles nearest to the question that are ranked a second time beside the best by first scores."""
+SIMILARITY_WEIGHT = 1.0
+"""Weight of an article's standardised similarity, beside the weights of the features (bench/README.md, "Regulations:
+words and meaning"): the best on the development set, and flat from .5 to 1.5."""
 MIN_SHARE = 1e-3
 COVERED = 0.6
 """Share of a wording's terms that a text must contain to cover it: "대학원" covers "대학원생"."""
@@ -56,6 +61,8 @@ class Article:
     kind: str
     score: float
     regulation_score: float = 0.0
+    similarity: float | None = None
+    """Of its piece nearest to the question; None without vectors."""
 
     @property
     def first(self) -> float:
@@ -277,23 +284,46 @@ def weights() -> NDArray[np.float64]:
 def feature_rows(
     scorer: Scorer, articles: Sequence[Article], limit: int
 ) -> tuple[list[Article], list[Article], NDArray[np.float64]]:
-    """The `limit` best articles by their first scores, the others, and a row of `FEATURES` for each of the best."""
+    """The articles to rank a second time, the others, and a row of `FEATURES` for each of the former.
+
+    The former are the `limit` best by their first scores and the `NEAREST_ARTICLES` nearest to the question.
+    """
     by_first = sorted(articles, key=lambda article: (-article.first, article.key))
-    ranked, rest = by_first[:limit], by_first[limit:]
+    similar = sorted(
+        (article for article in articles if article.similarity is not None),
+        key=lambda article: (-(article.similarity or 0.0), article.key),
+    )
+    chosen = {article.key for article in (*by_first[:limit], *similar[:NEAREST_ARTICLES])}
+    ranked = [article for article in by_first if article.key in chosen]
+    rest = [article for article in by_first if article.key not in chosen]
     best = max((article.score for article in ranked), default=0.0)
     best_regulation = max((article.regulation_score for article in ranked), default=0.0)
     return ranked, rest, np.array([scorer.features(article, best, best_regulation) for article in ranked])
 
 
+def standardised(similarities: Sequence[float | None]) -> NDArray[np.float64]:
+    """(s - mean) / standard deviation over these candidates; 0 for those without a vector, and if all are equal.
+
+    Only candidates count, so that nothing outside the caller's scope changes a score.
+    """
+    values = np.array([np.nan if similarity is None else similarity for similarity in similarities], np.float64)
+    known = values[~np.isnan(values)]
+    deviation = float(known.std()) if len(known) else 0.0
+    if deviation < 1e-9:
+        return np.zeros(len(values))
+    return np.where(np.isnan(values), 0.0, (values - known.mean()) / deviation)
+
+
 def reranked(scorer: Scorer, articles: Sequence[Article], limit: int) -> list[tuple[str, float]]:
     """Keys of the articles with their share of the highest possible score in [0, 1], best first.
 
-    The first scores decide which `limit` articles are ranked a second time; the others follow in that order, with
-    lower scores.
+    `feature_rows` decides which articles are ranked a second time; the others follow in the order of their first
+    scores, with lower scores.
     """
     ranked, rest, features = feature_rows(scorer, articles, limit)
-    highest_possible = float(weights().clip(min=0.0).sum())
-    shares = np.clip(features @ weights() / highest_possible, MIN_SHARE, 1.0)
+    meaning = SIMILARITY_WEIGHT * standardised([article.similarity for article in ranked])
+    highest_possible = float(weights().clip(min=0.0).sum() + meaning.max(initial=0.0))
+    shares = np.clip((features @ weights() + meaning) / highest_possible, MIN_SHARE, 1.0)
     exact = scorer.exact(ranked)
     order = sorted(range(len(ranked)), key=lambda row: (ranked[row].key != exact, -shares[row], ranked[row].key))
     scores = [(ranked[row].key, 1.0 if ranked[row].key == exact else float(shares[row])) for row in order]

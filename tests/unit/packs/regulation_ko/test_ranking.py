@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,11 @@ from dtrag.packs.regulation_ko.ranking import (
     FEATURES,
     Article,
     Scorer,
+    feature_rows,
     kind_factor,
     regulation_scores,
     reranked,
+    standardised,
     weights,
 )
 
@@ -151,3 +154,37 @@ def test_situations_are_the_words_that_forms_of_several_words_explain() -> None:
 def test_an_article_that_the_question_names_has_the_highest_signals() -> None:
     values = _signals("휴학규정 제5조 알려줘")
     assert values["regulation_score"] == values["regulation_covered"] == 1.0
+
+
+def with_similarity(one: Article, similarity: float | None) -> Article:
+    return replace(one, similarity=similarity)
+
+
+def test_without_vectors_the_order_and_the_shares_are_those_of_words() -> None:
+    scorer = Scorer(read("휴학은 몇 학기까지 돼요", LEXICON), IDF)
+    equal = [with_similarity(one, 0.4) for one in BOOK]
+    assert reranked(scorer, equal, 50) == reranked(scorer, BOOK, 50)
+
+
+def test_the_nearest_article_moves_up_among_equal_ones() -> None:
+    book = [article(f"제{number}조", "규정집", "", "본문", 0.5) for number in range(1, 9)]
+    near = [with_similarity(one, 0.9 if one.key == "제7조" else 0.3) for one in book]
+    scorer = Scorer(read("전혀 다른 말", LEXICON), IDF)
+    assert reranked(scorer, near, 50)[0][0] == "제7조"
+
+
+def test_a_near_article_of_a_low_first_score_is_ranked_a_second_time() -> None:
+    book = [article(f"제{number}조", "규정집", "", "본문", 1.0) for number in range(1, 9)]
+    far = with_similarity(article("제9조", "규정집", "", "본문", 0.0), 0.9)
+    ranked, rest, _ = feature_rows(Scorer(read("본문", LEXICON), IDF), [*book, far], 3)
+    assert far in ranked
+    assert len(ranked) == 4
+    assert len(rest) == 5
+
+
+def test_an_article_without_a_vector_counts_as_the_mean_of_the_others() -> None:
+    values = standardised([0.2, None, 0.4])
+    assert values.tolist() == pytest.approx([-1.0, 0.0, 1.0])
+    assert standardised([None, None]).tolist() == [0.0, 0.0]
+    assert standardised([0.3, 0.3]).tolist() == [0.0, 0.0]
+    assert len(standardised([])) == 0
