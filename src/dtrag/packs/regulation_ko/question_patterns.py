@@ -13,41 +13,6 @@ _BOILERPLATE_TITLE = re.compile(
     r"^(?:목\s*적|정\s*의|적용\s?범위|용어의?\s?정의|명\s*칭|시행\s?세칙|운영\s?세칙|준\s*용"
     r"|시행일|기\s*타|위임\s?규정|세부\s?사항|설\s*치|소\s*재|적용|다른 \S+과의 관계)"
 )
-_QUESTION_KINDS: Sequence[tuple[str, re.Pattern[str], re.Pattern[str]]] = (
-    (
-        "when",
-        re.compile(r"언제|며칠|까지|기한|기간|얼마나 오래|몇 (?:년|학기|개월|달|일|주)|when|how long|deadline"),
-        re.compile(r"기간|기한|시기|시간|일정|연한|일수|시행일|임기|횟수"),
-    ),
-    (
-        "amount",
-        re.compile(r"얼마|금액|비용|몇 (?:원|만|퍼|프로|%)|돈|how much|cost|fee"),
-        re.compile(r"금액|지급|수당|비|료|단가|기준|반환|감면|액|보수|봉급"),
-    ),
-    (
-        "how",
-        re.compile(r"어떻게|방법|절차|신청|내야|어디|하려면|how|apply|where"),
-        re.compile(r"절차|신청|방법|제출|접수|수속|발급|허가|승인|등록|처리"),
-    ),
-    (
-        "may",
-        re.compile(r"되나요|돼요|되는|가능|수 있|해도|될까|안 되|자격|조건|누가|누구|대상|can |may |eligible|who"),
-        re.compile(r"자격|요건|대상|제한|금지|허가|범위|조건|기준|의무|준수|선발"),
-    ),
-    (
-        "penalty",
-        re.compile(r"벌|징계|처벌|걸리|걸려|안 하면|안하면|어기|위반|불이익|취소|penalt|punish"),
-        re.compile(r"징계|벌|처분|제재|취소|제명|퇴사|변상|회수|중지|박탈|조치"),
-    ),
-    (
-        "organ",
-        re.compile(r"위원|누가 정|구성|몇 명|회의|정족수|임기|committee"),
-        re.compile(r"구성|위원|조직|회의|의결|소집|임기|직무|간사"),
-    ),
-    ("meaning", re.compile(r"뜻|무엇|뭐|뭔|란\b|의미|정의|what is|mean"), re.compile(r"정의|용어|목적")),
-)
-
-
 NAMED_ARTICLE = re.compile(
     r"(?P<name>[가-힣A-Za-z·ㆍ()「」『』\s]{2,60}?)[」』]?\s*(?:의\s*)?(?P<article>제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?)"
 )
@@ -78,17 +43,6 @@ _AUDIENCES: Sequence[tuple[re.Pattern[str], re.Pattern[str]]] = tuple(
         ("약학|의과|한의|간호대|공과|경영|사범|교육대학원|법과", "약학|의과|한의|간호|공과|공대|경영|사범|교직|법과"),
     )
 )
-
-
-def kinds_of_question(question: str) -> frozenset[str]:
-    """The kinds of answer that the question asks for, such as `when` or `amount`."""
-    return frozenset(kind for kind, question_pattern, _ in _QUESTION_KINDS if question_pattern.search(question))
-
-
-@functools.lru_cache(CACHED_NAMES)
-def kinds_of_title(title: str) -> frozenset[str]:
-    """The kinds of answer that the title of an article announces."""
-    return frozenset(kind for kind, _, title_pattern in _QUESTION_KINDS if title_pattern.search(title))
 
 
 @functools.lru_cache(CACHED_NAMES)

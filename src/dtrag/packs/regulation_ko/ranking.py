@@ -1,14 +1,14 @@
 """The second ranking of the articles that a search returned: which parts of the question each covers, and where.
 
-The unit is the article: its pieces count as one, with their joined text. Every feature lies in [0, 1]; the weights are
-in `ranking_weights.json` (pairwise logistic regression, `scripts/fit_regulation_ranking.py`).
+The unit is the article: its pieces count as one, with their joined text. Every feature lies in [0, 1]; beside them
+counts how near the article is to the question in meaning, among the candidates. The weights are in
+`ranking_weights.json` (pairwise logistic regression, `scripts/fit_regulation_ranking.py`).
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,6 @@ from dtrag.packs.regulation_ko.question_patterns import (
     audiences_of_question,
     audiences_of_regulation,
     is_boilerplate,
-    kinds_of_question,
-    kinds_of_title,
 )
 from dtrag.packs.regulation_ko.term_coverage import QuestionTerms, article_terms, term_ids
 
@@ -35,14 +33,11 @@ REGULATION_SHARE = 0.3
 """Weight of a regulation's score (mean of its three best articles) in an article's first score: measured on data sets
 that nothing was tuned on, Recall@10 +.05 and .00 (pooled +.02)."""
 BEST_OF_REGULATION = 3
-KIND_FACTORS: Mapping[str, float] = {"article": 1.0, "preamble": 0.5, "addendum": 0.5, "appendix": 0.8}
+KIND_FACTORS: Mapping[str, float] = {"preamble": 0.5, "addendum": 0.5}
 FORM_FACTOR = 0.5
 """A form (별지, 서식) repeats the words of the article that requires it."""
 NEAREST_ARTICLES = 20
 """Articles nearest to the question that are ranked a second time beside the best by first scores."""
-SIMILARITY_WEIGHT = 1.0
-"""Weight of an article's standardised similarity, beside the weights of the features (bench/README.md, "Regulations:
-words and meaning"): the best on the development set, and flat from .5 to 1.5."""
 MIN_SHARE = 1e-3
 COVERED = 0.6
 """Share of a wording's terms that a text must contain to cover it: "대학원" covers "대학원생"."""
@@ -74,20 +69,17 @@ FEATURES = (
     "first_score",
     "regulation_score",
     "covered",
-    "covered_by_headings",
-    "covered_by_title",
     "covered_by_sentence",
-    "covered_weighted",
-    "all_covered",
     "title_explained",
-    "regulation_explained",
-    "kind_of_title",
     "boilerplate",
     "not_an_article",
     "other_audience",
     "named_regulation",
-    "length",
 )
+
+
+SIMILARITY = "similarity"
+"""Name of the weight of an article's standardised similarity to the question; it has no limits, as features do."""
 
 
 def kind_factor(kind: str, label: str, question: str) -> float:
@@ -114,12 +106,11 @@ def regulation_scores(scores: Mapping[str, float], regulation: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _WeighedWording:
+class _MaskedWording:
     """A wording as a bit mask of the question's terms."""
 
     mask: int
     term_count: int
-    weight: float
 
 
 class _WeighedConcept:
@@ -128,27 +119,20 @@ class _WeighedConcept:
     The strengths are kept: articles contain the same few sets of a concept's terms.
     """
 
-    def __init__(self, importance: float, wordings: Sequence[_WeighedWording]) -> None:
+    def __init__(self, importance: float, wordings: Sequence[_MaskedWording]) -> None:
         self.importance = importance
         self.mask = functools.reduce(operator.or_, (wording.mask for wording in wordings), 0)
         self._wordings = wordings
-        self._strengths: dict[tuple[int, bool], float] = {}
+        self._strengths: dict[int, float] = {}
 
-    def strength(self, terms: int, *, weighted: bool = False) -> float:
-        """The share of the best covered wording's terms, times its weight if asked for; 0 when none is covered."""
-        key = (terms & self.mask, weighted)
-        strength = self._strengths.get(key)
+    def strength(self, terms: int) -> float:
+        """The share of the best covered wording's terms; 0 when none is covered."""
+        present = terms & self.mask
+        strength = self._strengths.get(present)
         if strength is None:
-            strength = self._strengths[key] = self._best(*key)
+            shares = ((wording.mask & present).bit_count() / wording.term_count for wording in self._wordings)
+            strength = self._strengths[present] = max((share for share in shares if share >= COVERED), default=0.0)
         return strength
-
-    def _best(self, terms: int, weighted: bool) -> float:
-        best = 0.0
-        for wording in self._wordings:
-            share = (wording.mask & terms).bit_count() / wording.term_count
-            if share >= COVERED:
-                best = max(best, (wording.weight if weighted else 1.0) * share)
-        return best
 
 
 class Scorer:
@@ -165,13 +149,12 @@ class Scorer:
         self._vocabulary = concept_terms | {term_id(term) for term in terms(reading.question)}
         self._terms = QuestionTerms(concept_terms)
         self._concepts = [
-            _WeighedConcept(importance, [self._weighed(wording) for wording in concept.wordings])
+            _WeighedConcept(importance, [self._masked(wording) for wording in concept.wordings])
             for concept, importance in concepts
         ]
-        self._kinds = kinds_of_question(reading.question)
         self._folded_question = folded_name(reading.question)
         self._audiences = audiences_of_question(" ".join((reading.question.lower(), *reading.official)))
-        self._of_regulation: dict[str, tuple[float, float, float]] = {}
+        self._of_regulation: dict[str, tuple[float, float]] = {}
 
     def _importance(self, concept: Concept) -> float:
         """The mean idf of the user's own words where the collection contains them, else of the official terms."""
@@ -181,31 +164,24 @@ class Scorer:
         weights = [self._idf[term] for term in wording.terms if term in self._idf]
         return sum(weights) / len(wording.terms) if weights else 0.0
 
-    def _weighed(self, wording: Wording) -> _WeighedWording:
-        return _WeighedWording(self._terms.mask(wording.terms), len(wording.terms), wording.weight)
+    def _masked(self, wording: Wording) -> _MaskedWording:
+        return _MaskedWording(self._terms.mask(wording.terms), len(wording.terms))
 
     def features(self, article: Article, best: float, best_regulation: float) -> list[float]:
         """The values of `FEATURES`, in that order. `best` and `best_regulation` are the highest scores of the list."""
         analysed = article_terms(article.regulation, article.title, article.divisions, article.text)
         coverage = analysed.coverage(self._terms)
-        explained, other_audience, named = self._regulation_features(article.regulation)
+        other_audience, named = self._regulation_features(article.regulation)
         return [
             article.score / best if best else 0.0,
             article.regulation_score / best_regulation if best_regulation else 0.0,
             self._covered(coverage.whole),
-            self._covered(coverage.headings),
-            self._covered(coverage.title),
             self._covered_by_sentence(coverage.title, coverage.sentences, article.text),
-            self._covered(coverage.whole, weighted=True),
-            float(self._covers_all(coverage.whole)),
             self._explained(term_ids(article.title)),
-            explained,
-            float(not self._kinds.isdisjoint(kinds_of_title(article.title))),
             float(article.kind == "article" and is_boilerplate(article.title)),
             float(article.kind != "article"),
             other_audience,
             named,
-            min(1.0, math.log1p(len(article.text)) / 9.0),
         ]
 
     def covers_all(self, article: Article) -> bool:
@@ -213,16 +189,10 @@ class Scorer:
         analysed = article_terms(article.regulation, article.title, article.divisions, article.text)
         return self._covers_all(analysed.coverage(self._terms).whole)
 
-    def _covered(self, terms: int, *, weighted: bool = False) -> float:
+    def _covered(self, terms: int) -> float:
         """The share of the question that these terms cover: strengths of its concepts times their importance."""
         return (
-            sum(
-                [
-                    concept.importance * concept.strength(terms, weighted=weighted)
-                    for concept in self._concepts
-                    if concept.mask & terms
-                ]
-            )
+            sum([concept.importance * concept.strength(terms) for concept in self._concepts if concept.mask & terms])
             / self._total
         )
 
@@ -236,12 +206,11 @@ class Scorer:
             return 0.0
         return max(map(self._covered, {title, *(title | mask for mask in sentences)}))
 
-    def _regulation_features(self, regulation: str) -> tuple[float, float, float]:
+    def _regulation_features(self, regulation: str) -> tuple[float, float]:
         """Features that are the same for all articles of a regulation."""
         values = self._of_regulation.get(regulation)
         if values is None:
             values = self._of_regulation[regulation] = (
-                self._explained(term_ids(regulation)),
                 float(not audiences_of_regulation(regulation) <= self._audiences),
                 float(len(regulation) > 2 and folded_name(regulation) in self._folded_question),
             )
@@ -276,15 +245,15 @@ class Scorer:
 
 @functools.cache
 def weights() -> NDArray[np.float64]:
-    """The fitted weight of each feature."""
+    """The fitted weight of each feature, and last that of the standardised similarity."""
     content = json.loads(resources.files(__package__).joinpath("ranking_weights.json").read_text("utf-8"))
-    return np.array([content["weights"][name] for name in FEATURES])
+    return np.array([content["weights"][name] for name in (*FEATURES, SIMILARITY)])
 
 
 def feature_rows(
     scorer: Scorer, articles: Sequence[Article], limit: int
 ) -> tuple[list[Article], list[Article], NDArray[np.float64]]:
-    """The articles to rank a second time, the others, and a row of `FEATURES` for each of the former.
+    """The articles to rank a second time, the others, and for each of the former `FEATURES` and `SIMILARITY`.
 
     The former are the `limit` best by their first scores and the `NEAREST_ARTICLES` nearest to the question.
     """
@@ -298,7 +267,9 @@ def feature_rows(
     rest = [article for article in by_first if article.key not in chosen]
     best = max((article.score for article in ranked), default=0.0)
     best_regulation = max((article.regulation_score for article in ranked), default=0.0)
-    return ranked, rest, np.array([scorer.features(article, best, best_regulation) for article in ranked])
+    features = np.array([scorer.features(article, best, best_regulation) for article in ranked])
+    meaning = standardised([article.similarity for article in ranked])
+    return ranked, rest, np.column_stack([features.reshape(len(ranked), len(FEATURES)), meaning])
 
 
 def standardised(similarities: Sequence[float | None]) -> NDArray[np.float64]:
@@ -321,9 +292,8 @@ def reranked(scorer: Scorer, articles: Sequence[Article], limit: int) -> list[tu
     scores, with lower scores.
     """
     ranked, rest, features = feature_rows(scorer, articles, limit)
-    meaning = SIMILARITY_WEIGHT * standardised([article.similarity for article in ranked])
-    highest_possible = float(weights().clip(min=0.0).sum() + meaning.max(initial=0.0))
-    shares = np.clip((features @ weights() + meaning) / highest_possible, MIN_SHARE, 1.0)
+    highest = np.r_[np.ones(len(FEATURES)), features[:, -1].max(initial=0.0)]
+    shares = np.clip(features @ weights() / float(weights().clip(min=0.0) @ highest), MIN_SHARE, 1.0)
     exact = scorer.exact(ranked)
     order = sorted(range(len(ranked)), key=lambda row: (ranked[row].key != exact, -shares[row], ranked[row].key))
     scores = [(ranked[row].key, 1.0 if ranked[row].key == exact else float(shares[row])) for row in order]

@@ -1,4 +1,4 @@
-"""The index terms of an article and where they are: in its headings, or in which of its sentences.
+"""The index terms of an article and where they are: in its title, or in which of its sentences.
 
 The terms of one text never change, so they are cached by the content of the article. A cache entry can only be read
 with the text itself, which a search passes here only after it was fetched in the caller's scope.
@@ -21,7 +21,7 @@ MAX_SENTENCES = 60
 """Sentences of an article that are distinguished: each is one bit of a `uint64`."""
 CACHED_ARTICLES = 8_192
 """Articles whose terms are cached: about 2 kB each, and the text as the key. A book of regulations has about 5,000."""
-_TITLE, _HEADINGS, _WHOLE = 1 << 60, 1 << 61, 1 << 62
+_TITLE, _WHOLE = 1 << 61, 1 << 62
 _SENTENCES = _TITLE - 1
 TAIL_LENGTH = 16
 """Last characters of a sentence in which a term may begin that ends in the next sentence."""
@@ -43,14 +43,13 @@ class Coverage:
     """
 
     whole: int
-    headings: int
     title: int
     sentences: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArticleTerms:
-    """The distinct term ids of an article, ascending; `places` has bits for sentences, title, headings and text."""
+    """The distinct term ids of an article, ascending; `places` has bits for sentences, title and the whole."""
 
     ids: NDArray[np.int64]
     places: NDArray[np.uint64]
@@ -70,16 +69,16 @@ class ArticleTerms:
             places[key] = places.get(key, 0) | _WHOLE
         for heading in headings:
             for key in term_ids(heading):
-                places[key] = places.get(key, 0) | _WHOLE | _HEADINGS
+                places[key] = places.get(key, 0) | _WHOLE
         for key in term_ids(title):
-            places[key] = places.get(key, 0) | _WHOLE | _HEADINGS | _TITLE
+            places[key] = places.get(key, 0) | _WHOLE | _TITLE
         ids = np.fromiter(places.keys(), np.int64, len(places))
         order = np.argsort(ids)
         return cls(ids[order], np.fromiter(places.values(), np.uint64, len(places))[order])
 
     def coverage(self, question: QuestionTerms) -> Coverage:
         """Which terms of the question the article contains, and where."""
-        whole = headings = title = 0
+        whole = title = 0
         of_sentence: dict[int, int] = {}
         if len(self.ids) and len(question.ids):
             rows = np.minimum(self.ids.searchsorted(question.ids), len(self.ids) - 1)
@@ -88,8 +87,6 @@ class ArticleTerms:
                 mask = 1 << bit
                 if places & _WHOLE:
                     whole |= mask
-                if places & _HEADINGS:
-                    headings |= mask
                 if places & _TITLE:
                     title |= mask
                 in_sentences = places & _SENTENCES
@@ -97,7 +94,7 @@ class ArticleTerms:
                     lowest = in_sentences & -in_sentences
                     of_sentence[lowest] = of_sentence.get(lowest, 0) | mask
                     in_sentences ^= lowest
-        return Coverage(whole, headings, title, frozenset(of_sentence.values()))
+        return Coverage(whole, title, frozenset(of_sentence.values()))
 
 
 def _sentences_have_all_terms(text: str, spans: Sequence[tuple[int, int]]) -> bool:

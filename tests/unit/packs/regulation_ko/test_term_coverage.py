@@ -25,7 +25,6 @@ def test_the_coverage_equals_that_of_each_part(title: str, regulation: str, text
     )
     coverage = ArticleTerms.of(title, (regulation, ""), text).coverage(question)
     assert coverage.title == question.mask(ids(title))
-    assert coverage.headings == question.mask(ids(title) | ids(regulation))
     assert coverage.whole == question.mask(ids(title) | ids(regulation) | ids(text))
     masks = {question.mask(ids(text[start:end])) for start, end in spans}
     assert coverage.sentences == masks - {0}
@@ -53,4 +52,4 @@ def test_an_article_with_another_text_has_its_own_entry_in_the_cache() -> None:
 
 def test_a_question_without_terms_is_covered_by_nothing() -> None:
     coverage = ArticleTerms.of("휴학", (), "휴학한다.").coverage(QuestionTerms(()))
-    assert (coverage.whole, coverage.headings, coverage.title, coverage.sentences) == (0, 0, 0, frozenset())
+    assert (coverage.whole, coverage.title, coverage.sentences) == (0, 0, frozenset())
