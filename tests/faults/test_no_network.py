@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.embedders import minilm
+from dtrag.adapters.embedders.minilm import MiniLM
 from dtrag.settings import Settings
 from tests.toy import lines
 
@@ -71,7 +71,7 @@ def closed() -> list[str]:
     return command if allowed else []
 
 
-@pytest.mark.skipif(not minilm.available(Settings()), reason="the weights of the embedder are not installed")
+@pytest.mark.skipif(not MiniLM.available(Settings()), reason="the weights of the embedder are not installed")
 def test_a_whole_life_without_network(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     watched, hook = tmp_path / "watched", tmp_path_factory.mktemp("hook")
     (hook / "sitecustomize.py").write_text(f"WATCHED = {str(watched)!r}\n{WATCH}")

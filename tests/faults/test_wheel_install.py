@@ -66,7 +66,7 @@ def built_wheels(folder: Path) -> list[Path]:
         built = run(*command, cwd=built_from)
         assert built.returncode == 0, built.stderr
     wheels = sorted((folder / "dist").glob("*.whl"))
-    assert [wheel.name.partition("-")[0] for wheel in wheels] == ["dtrag", "dtrag_minilm"]
+    assert [wheel.name.partition("-")[0] for wheel in wheels] == ["dtrag", "dtrag_weights"]
     return wheels
 
 

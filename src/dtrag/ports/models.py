@@ -20,7 +20,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """Model name and hash of the weights, e.g. `minilm-int8@1b7d3c2a`.
+        """Model name and hash of the weights, e.g. `minilm-int8@1b7d3c2a`; of several models with `+` between them.
 
         Stored with the index: vectors of different embedders are never compared.
         """

@@ -10,7 +10,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from dtrag.core.documents import Vector
-from dtrag.ports import Embedder, Loadable
+from dtrag.ports import Embedder, Loadable, model_for
 
 CACHE_BYTES = 16 * 2**20
 """Of vectors: 10,000 of 384 dimensions, which are the sentences of about 2,000 passages."""
@@ -23,16 +23,29 @@ class CachedEmbedder:
     For question time. Ingestion has no use for it: no text of a document comes twice.
     """
 
-    def __init__(self, embedder: Embedder, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self, embedder: Embedder, cache_bytes: int = CACHE_BYTES, *, router: CachedEmbedder | None = None
+    ) -> None:
         self._embedder = embedder
-        self._vectors: LRUCache[bytes, Vector] = LRUCache(max(1, cache_bytes // (4 * embedder.dim + _KEY_BYTES)))
-        self._lock = Lock()
+        most = max(1, cache_bytes // (4 * embedder.dim + _KEY_BYTES))
+        self._vectors: LRUCache[bytes, Vector] = LRUCache(most) if router is None else router._vectors
+        self._lock: Lock = Lock() if router is None else router._lock
+        self._models: dict[str, CachedEmbedder] = {}
         self.id = embedder.id
         self.dim = embedder.dim
         self.max_tokens = embedder.max_tokens
         self.languages = embedder.languages
         self.floor = embedder.floor
         self.decides = embedder.decides
+
+    def of(self, code: str) -> Embedder | None:
+        """See `EmbedderRouter`: the model for the language, with this cache."""
+        model = model_for(self._embedder, code)
+        if model is None or model is self._embedder:
+            return self if model is not None else None
+        if model.id not in self._models:
+            self._models.setdefault(model.id, CachedEmbedder(model, router=self))
+        return self._models[model.id]
 
     def load(self) -> None:
         """See `Loadable`."""
@@ -49,7 +62,7 @@ class CachedEmbedder:
         return self._embed(b"query", texts, self._embedder.embed_queries)
 
     def _embed(self, kind: bytes, texts: Sequence[str], compute: Callable[[Sequence[str]], Vector]) -> Vector:
-        keys = [_key(kind, text) for text in texts]
+        keys = [_key(kind, f"{self.id}\n{text}") for text in texts]
         vectors = self._cached(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
         if missing:

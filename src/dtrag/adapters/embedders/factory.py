@@ -1,25 +1,32 @@
-"""The embedder that the settings name, loaded when it is first used.
-
-An embedder is a module of this package whose name is its key, with `create(settings)`, `available(settings)` and a
-class `Embedder`-like whose properties are known before anything is loaded.
-"""
+"""The embedder that the settings name; its models load when they are first used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from dtrag.adapters.embedders import fastembed, minilm, remote
+from dtrag.adapters.embedders import fastembed, remote
+from dtrag.adapters.embedders.bert import BertEmbedder
+from dtrag.adapters.embedders.by_language import ByLanguage
+from dtrag.adapters.embedders.e5 import E5
+from dtrag.adapters.embedders.minilm import MiniLM
 from dtrag.adapters.model_files import OnDemand
 from dtrag.core.documents import Vector
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
 
-EMBEDDERS = ("minilm",)
+LOCAL: Mapping[str, tuple[type[BertEmbedder], ...]] = {
+    "auto": (MiniLM,),
+    "by_language": (MiniLM, E5),
+    "minilm": (MiniLM,),
+    "e5": (E5,),
+}
+"""Value of the setting -> its models. Of two the first embeds English and the second everything else; one is used alone
+where the other is not installed."""
 
 
 def choose(settings: Settings) -> Embedder | None:
-    """`auto`: MiniLM where its weights are on this machine, else None.
+    """The embedder of the setting; None for `none`, and for `auto` where no weights are on this machine.
 
     Raises `InvalidInput`, `ModelNotFound` and `MissingExtra`.
     """
@@ -29,21 +36,27 @@ def choose(settings: Settings) -> Embedder | None:
         return remote.create(settings.embedder, settings)
     if settings.embedder.partition(":")[0] == fastembed.KEY:
         return fastembed.create(settings.embedder, settings)
-    if settings.embedder not in {"auto", *EMBEDDERS}:
+    if settings.embedder not in LOCAL:
+        local = ", ".join(name for name in LOCAL if name != "auto")
         raise InvalidInput(
-            f"There is no embedder {settings.embedder!r}. Known: auto, none, {', '.join(EMBEDDERS)}, fastembed, openai."
+            f"There is no embedder {settings.embedder!r}. Known: auto, none, {local}, fastembed, openai."
         )
-    if not minilm.available(settings):
-        if settings.embedder == "auto":
-            return None
-        raise ModelNotFound(name=settings.embedder)
-    return EmbedderOnDemand(minilm.MiniLM, lambda: minilm.create(settings))
+    models = [_on_demand(model, settings) for model in LOCAL[settings.embedder] if model.available(settings)]
+    if len(models) == 2:
+        return ByLanguage(*models)
+    if not models and settings.embedder != "auto":
+        raise ModelNotFound(name=LOCAL[settings.embedder][-1].model.name)
+    return models[0] if models else None
+
+
+def _on_demand(model: type[BertEmbedder], settings: Settings) -> Embedder:
+    return EmbedderOnDemand(model, lambda: model.create(settings))
 
 
 class EmbedderOnDemand(OnDemand[Embedder]):
-    """An embedder that loads at its first use: MiniLM takes a third of a second."""
+    """An embedder that loads at its first use: MiniLM takes a third of a second, e5 half a second."""
 
-    def __init__(self, declared: type[minilm.MiniLM], load: Callable[[], Embedder]) -> None:
+    def __init__(self, declared: type[BertEmbedder], load: Callable[[], Embedder]) -> None:
         super().__init__(load)
         self.id = declared.id
         self.dim = declared.dim

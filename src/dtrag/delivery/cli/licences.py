@@ -52,11 +52,11 @@ def licences(as_json: Json = False) -> int:
 
 def installed(root: str = "dtrag") -> Iterator[Licensed]:
     """The package and all that it requires, directly or not, by name; a part for another platform is not installed."""
-    from dtrag.adapters.embedders.models import MINILM
+    from dtrag.adapters.embedders.models import MODELS, REPACKED
 
     seen: dict[str, tuple[Distribution, set[str]]] = {}
     every_extra = set(distribution(root).metadata.get_all("Provides-Extra") or ())
-    waiting = [(root, every_extra), (MINILM.repacked, set()), (MINILM.package, set())]
+    waiting = [(root, every_extra), (REPACKED, set()), *((model.package, set[str]()) for model in MODELS)]
     while waiting:
         name, extras = waiting.pop()
         key = canonical(name)

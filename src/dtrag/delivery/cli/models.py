@@ -65,8 +65,8 @@ def pull(
 
 def _list(context: typer.Context, as_json: bool) -> int:
     settings = invocation(context).settings()
+    from dtrag.adapters.embedders.factory import LOCAL
     from dtrag.adapters.embedders.fastembed_models import list_models as fastembed_embedders
-    from dtrag.adapters.embedders.models import MINILM
     from dtrag.adapters.embedders.models import list_models as embedders
     from dtrag.adapters.rerankers.models import list_models as rerankers
     from dtrag.delivery.cli.console import data, megabytes, note, show_json, table
@@ -87,8 +87,9 @@ def _list(context: typer.Context, as_json: bool) -> int:
         for model in known
     ]
     data().print(table(("Name", "Lang.", "Size", "Licence", "State"), cells, whole=("Name", "Size")))
+    used = {embedder.model.name for embedder in LOCAL.get(settings.embedder, ())}
     for model in known:
         # The other models are optional: no note if they are absent.
-        if model.state == "damaged" or (model.name == MINILM.name and model.state == "absent"):
+        if model.state == "damaged" or (model.name in used and model.state == "absent"):
             note(f"{model.name} is {model.state}. Download it with: dtrag models pull {model.name}")
     return OK

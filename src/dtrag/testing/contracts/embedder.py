@@ -38,7 +38,7 @@ class EmbedderContract:
 
     def test_has_an_identity_of_name_and_weights(self, embedder: Embedder) -> None:
         assert isinstance(embedder, Embedder)
-        assert re.fullmatch(r"[a-z0-9][a-z0-9._-]*@[0-9a-f]{8}", embedder.id)
+        assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]*@[0-9a-f]{8}", model) for model in embedder.id.split("+"))
         assert embedder.dim > 0
         assert embedder.max_tokens > 0
 

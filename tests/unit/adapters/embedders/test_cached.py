@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dtrag.adapters.embedders import minilm
 from dtrag.adapters.embedders.cached import CachedEmbedder
+from dtrag.adapters.embedders.minilm import MiniLM
 from dtrag.core.documents import Vector
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
@@ -31,7 +31,7 @@ class Counting(ToyEmbedder):
 
 @pytest.fixture(scope="module")
 def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
-    return CachedEmbedder(minilm.create(Settings(data_dir=tmp_path_factory.mktemp("data"))))
+    return CachedEmbedder(MiniLM.create(Settings(data_dir=tmp_path_factory.mktemp("data"))))
 
 
 class TestCachedEmbedder(SemanticEmbedderContract):

@@ -10,19 +10,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dtrag.adapters.embedders import minilm
-from dtrag.adapters.embedders.factory import EMBEDDERS, EmbedderOnDemand, choose
+from dtrag.adapters.embedders import bert
+from dtrag.adapters.embedders.e5 import E5
+from dtrag.adapters.embedders.factory import LOCAL, EmbedderOnDemand, choose
+from dtrag.adapters.embedders.minilm import MiniLM
 from dtrag.errors import InvalidInput, ModelNotFound
-from dtrag.ports import Embedder
+from dtrag.ports import Embedder, model_for, speaks
 from dtrag.settings import Settings
 from tests.toy import ToyEmbedder
 
-here = pytest.mark.skipif(not minilm.available(Settings(data_dir=Path("nowhere"))), reason="no model is installed")
+here = pytest.mark.skipif(
+    not all(model.available(Settings(data_dir=Path("nowhere"))) for model in (MiniLM, E5)),
+    reason="the models are not installed",
+)
 
 
 @pytest.fixture
 def absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm, "locate", lambda model, settings: None)
+    monkeypatch.setattr(bert, "locate", lambda model, settings: None)
 
 
 def _settings(folder: Path, embedder: str) -> Settings:
@@ -35,32 +40,32 @@ def test_none_means_no_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "MiniLM", "minilm ", "open", "../minilm"])
 def test_an_unknown_embedder_is_refused_with_the_known_names(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidInput, match="Known: auto, none, minilm"):
+    with pytest.raises(InvalidInput, match="Known: auto, none, by_language, minilm, e5"):
         choose(_settings(tmp_path, name))
 
 
 @pytest.mark.usefixtures("absent")
 def test_without_weights_auto_means_no_embedder_and_a_named_one_is_an_error(tmp_path: Path) -> None:
     assert choose(_settings(tmp_path, "auto")) is None
-    for name in EMBEDDERS:
-        with pytest.raises(ModelNotFound, match=f"dtrag models pull {name}"):
+    for name in LOCAL.keys() - {"auto"}:
+        with pytest.raises(ModelNotFound, match=f"dtrag models pull {'minilm' if name == 'minilm' else 'e5'}"):
             choose(_settings(tmp_path, name))
 
 
 @here
-@pytest.mark.parametrize("name", ["auto", "minilm"])
+@pytest.mark.parametrize(("name", "declared"), [("auto", MiniLM), ("minilm", MiniLM), ("e5", E5)])
 def test_properties_are_declared_before_the_model_is_loaded(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, name: str, declared: type[bert.BertEmbedder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def loading(settings: Settings) -> Embedder:
         raise AssertionError("loaded although nothing was embedded")
 
-    monkeypatch.setattr(minilm, "create", loading)
+    monkeypatch.setattr(declared, "create", loading)
     embedder = choose(_settings(tmp_path, name))
     assert isinstance(embedder, Embedder)
-    declared = minilm.MiniLM
     assert (embedder.id, embedder.dim, embedder.max_tokens) == (declared.id, declared.dim, declared.max_tokens)
     assert embedder.languages == declared.languages
+    assert (embedder.floor, embedder.decides) == (declared.floor, declared.decides)
     with pytest.raises(AssertionError, match="loaded although"):
         embedder.embed_queries(["kettle"])
 
@@ -73,7 +78,7 @@ def test_it_is_loaded_once_whichever_threads_come_first() -> None:
         time.sleep(0.02)  # long enough for the other threads to arrive
         return ToyEmbedder()
 
-    embedder = EmbedderOnDemand(minilm.MiniLM, load)
+    embedder = EmbedderOnDemand(MiniLM, load)
     assert loads == []
     with ThreadPoolExecutor(4) as pool:
         vectors = list(pool.map(embedder.embed_queries, [["kettle"]] * 8))
@@ -92,8 +97,36 @@ def test_a_failed_load_is_repeated() -> None:
             raise failures.pop()
         return second
 
-    embedder = EmbedderOnDemand(minilm.MiniLM, load)
+    embedder = EmbedderOnDemand(MiniLM, load)
     with pytest.raises(ModelNotFound):
         embedder.embed_queries(["kettle"])
     assert embedder.embed_queries(["kettle"]).shape == (1, 8)
     assert embedder.loaded() is second
+
+
+@here
+def test_by_language_routes_english_and_all_other_texts(tmp_path: Path) -> None:
+    embedder = choose(_settings(tmp_path, "by_language"))
+    assert embedder is not None
+    english, others = (model_for(embedder, code) for code in ("en", "und"))
+    assert english is not None
+    assert others is not None
+    assert (english.id, others.id) == (MiniLM.id, E5.id)
+    assert model_for(embedder, "ko") is others
+    assert embedder.id == f"{MiniLM.id}+{E5.id}"
+
+
+@here
+@pytest.mark.parametrize(("missing", "used", "codes"), [(E5, MiniLM, {"en"}), (MiniLM, E5, {"en", "ko", "und"})])
+def test_one_of_two_models_is_used_alone_where_the_other_is_missing(
+    tmp_path: Path,
+    missing: type[bert.BertEmbedder],
+    used: type[bert.BertEmbedder],
+    codes: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(missing, "available", lambda settings: False)
+    embedder = choose(_settings(tmp_path, "by_language"))
+    assert embedder is not None
+    assert embedder.id == used.id
+    assert {code for code in ("en", "ko", "und") if speaks(embedder, code)} == codes

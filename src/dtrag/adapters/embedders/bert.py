@@ -1,0 +1,190 @@
+"""Sentence vectors of BERT models in int8 on onnxruntime; no torch, no hub, nothing downloaded.
+
+A graph beside this file is the computation without weights (made by scripts/build_graphs.py). The weights come from
+the pinned file, are quantised while loading, so that nothing is cached on disk, and are passed to the session under the
+names that the graph uses.
+
+One text is one run. Activations are quantised by their range, and a batch would share that range: a text's vector
+would depend on its neighbours (cosine down to .994) and on the padding. Alone, a text always has the same vector, and
+threads over texts scale better than threads inside an operator, which would also spin on the second core.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrag.adapters.embedders.models import Model, locate, verify
+from dtrag.core.documents import Vector
+from dtrag.errors import ModelDamaged, ModelNotFound
+from dtrag.settings import Settings
+
+Floats = NDArray[np.float32]
+Initializers = dict[str, NDArray[Any]]
+
+MAX_TOKENS = 256
+"""What MiniLM was published with. e5 takes 512, but finds no more with them: cranfield .371 with 256, .361 with 512."""
+MAX_CHARS = 20_000
+"""256 tokens are about 1,200 characters: spares the tokenizer a whole book."""
+BLOCK = 128
+"""Inputs that share a scale where blocks have scales of their own; 384 and 1536 are multiples of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What a model's graph depends on. `word_rows` is the length of its table of words; None: their rows are its input.
+
+    `qkv_by_block`: queries, keys and values are quantised by blocks, too.
+    """
+
+    file: str
+    layers: int
+    word_rows: int | None
+    qkv_by_block: bool
+
+
+class BertEmbedder(ABC):
+    """Blocking, CPU-bound, safe to call from several threads at once."""
+
+    model: ClassVar[Model]
+    graph: ClassVar[Graph]
+    id: ClassVar[str]
+    dim: ClassVar[int]
+    languages: ClassVar[frozenset[str]]
+    floor: ClassVar[float]
+    decides: ClassVar[bool]
+    max_tokens: ClassVar[int] = MAX_TOKENS
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        self._folder = folder
+        self._threads = max(1, threads)
+        self.check()
+        try:
+            weights = self._read(folder)
+        except (KeyError, ValueError) as error:
+            raise ModelDamaged(name=self.model.name, path=folder / self.model.files[0].name) from error
+        self._session = _session(self.graph, weights)
+
+    @classmethod
+    def available(cls, settings: Settings) -> bool:
+        """Whether the model's files are on this machine. Looks at names only; `create` verifies them."""
+        return locate(cls.model, settings) is not None
+
+    @classmethod
+    def create(cls, settings: Settings) -> Self:
+        """The embedder, loaded. Raises `ModelNotFound` or `ModelDamaged`."""
+        folder = locate(cls.model, settings)
+        if folder is None:
+            raise ModelNotFound(name=cls.model.name)
+        return cls(folder, threads=settings.embed_threads)
+
+    def check(self) -> None:
+        """Raise `ModelDamaged` when the files are not, or no longer, the pinned ones. Never downloads."""
+        verify(self.model, self._folder)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Shape (len(texts), 384), float32, unit length, in the order of the texts; an empty text has a vector too."""
+        return self._embed(texts, self._of_document)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        """As `embed_documents`, of questions."""
+        return self._embed(texts, self._of_query)
+
+    @abstractmethod
+    def _read(self, folder: Path) -> Initializers:
+        """Open the files and return the graph's weights. Raises `KeyError` and `ValueError`."""
+
+    @abstractmethod
+    def _of_document(self, text: str) -> NDArray[Any]:
+        """The graph's input for a passage, one row for each token."""
+
+    def _of_query(self, text: str) -> NDArray[Any]:
+        """The graph's input for a question."""
+        return self._of_document(text)
+
+    def _embed(self, texts: Sequence[str], tokens_of: Callable[[str], NDArray[Any]]) -> Vector:
+        def vector_of(text: str) -> Vector:
+            vector: Vector = self._session.run(None, {"tokens": tokens_of(text)[np.newaxis]})[0][0]
+            return vector
+
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        workers = min(self._threads, len(texts))
+        if workers > 1:
+            with ThreadPoolExecutor(workers, thread_name_prefix="embed") as pool:
+                for row, vector in enumerate(pool.map(vector_of, texts)):
+                    vectors[row] = vector
+        else:
+            for row, text in enumerate(texts):
+                vectors[row] = vector_of(text)
+        return vectors
+
+
+def initializers(tensor: Callable[[str], Floats], graph: Graph) -> Initializers:
+    """The graph's weights by the graph's names, but for the table of words, from the tensors of a BERT model.
+
+    Matrices in int8 with float32 scales, biases and norms as they are (but copied, so that a mapped file can go). All
+    texts are of token type 0, so that row is added to the positions here.
+    """
+    positions = tensor("embeddings.position_embeddings.weight")[:MAX_TOKENS]
+    weights: Initializers = {"positions": positions + tensor("embeddings.token_type_embeddings.weight")[0]}
+    for name in ("embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"):
+        weights[name] = np.array(tensor(name))
+    for layer in range(graph.layers):
+        here = f"encoder.layer.{layer}."
+        parts = [f"{here}attention.self.{part}." for part in ("query", "key", "value")]
+        qkv = np.concatenate([tensor(part + "weight") for part in parts])
+        weights |= (by_block if graph.qkv_by_block else by_column)(f"{here}attention.self.qkv.weight", qkv)
+        weights[f"{here}attention.self.qkv.bias"] = np.concatenate([tensor(part + "bias") for part in parts])
+        for dense in ("attention.output.dense", "intermediate.dense"):
+            weights |= by_column(f"{here}{dense}.weight", tensor(f"{here}{dense}.weight"))
+        weights |= by_block(f"{here}output.dense.weight", tensor(f"{here}output.dense.weight"))
+        for name in ("attention.output.dense", "intermediate.dense", "output.dense"):
+            weights[f"{here}{name}.bias"] = np.array(tensor(f"{here}{name}.bias"))
+        for norm in ("attention.output.LayerNorm", "output.LayerNorm"):
+            for name in (f"{here}{norm}.weight", f"{here}{norm}.bias"):
+                weights[name] = np.array(tensor(name))
+    return weights
+
+
+def by_column(name: str, weight: Floats) -> Initializers:
+    """int8 with one scale per output, transposed to (inputs, outputs) as DynamicQuantizeMatMul wants it.
+
+    Seven bits are used: on a CPU without VNNI onnxruntime adds two products in 16 bits, and 2 * 255 * 63 still fits.
+    """
+    scale = np.abs(weight).max(axis=1) / 63
+    return {name: np.ascontiguousarray(_steps(weight, scale[:, None]).astype(np.int8).T), f"{name}.scale": scale}
+
+
+def by_block(name: str, weight: Floats) -> Initializers:
+    """uint8 around 128 with one scale per output and block of inputs: (outputs, blocks, BLOCK), as MatMulNBits wants
+    it. For the matrix whose input (after GELU) has outliers, and where cosines lie close together."""
+    blocks = weight.reshape(len(weight), -1, BLOCK)
+    scale = np.abs(blocks).max(axis=2) / 127
+    return {name: (_steps(blocks, scale[:, :, None]) + 128).astype(np.uint8), f"{name}.scale": scale.reshape(-1)}
+
+
+def _steps(weight: Floats, scale: Floats) -> Floats:
+    return np.rint(weight / np.maximum(scale, np.finfo(np.float32).tiny))
+
+
+def _session(graph: Graph, weights: Initializers) -> Any:
+    """The graph with the weights in it; onnxruntime copies them, the arrays can go."""
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1  # no thread pool inside, hence no spinning: the threads are over texts
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    options.add_external_initializers(list(weights), [ort.OrtValue.ortvalue_from_numpy(w) for w in weights.values()])
+    computation = files(__package__).joinpath(graph.file).read_bytes()
+    return ort.InferenceSession(computation, options, providers=["CPUExecutionProvider"])
