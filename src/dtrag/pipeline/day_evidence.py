@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence_of
-from dtrag.core.documents import SearchMetrics, TodaysResults
+from dtrag.core.documents import SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.editions import ChangedText, changed_later
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import joined, stated
@@ -23,7 +23,7 @@ NEAR = 0.9
 async def as_of_day(
     judged: Confidence,
     question: str,
-    metrics: SearchMetrics,
+    results: tuple[Sequence[SearchResult], SearchMetrics],
     statistics: LexicalStatistics,
     *,
     settings: Mapping[str, Any],
@@ -31,15 +31,36 @@ async def as_of_day(
 ) -> tuple[Confidence, str]:
     """The confidence in an answer as of the run's earlier day; and, if there is only a later text, that as the answer.
 
-    An answer is never sure if today's rests on a text that is not known to have been the same on the day.
+    An answer is never sure if today's rests on a text that is not known to have been the same on the day, or on another
+    one that was.
     """
+    passages, metrics = results
     if metrics.today is None:
         if "editions" not in metrics.degraded or judged.decision != "answer":
             return judged, ""
         late = stated("day_not_checked", "What has changed since {day} could not be read in time.", day=run.scope.as_of)
         return replace(judged, decision="review", reason=joined(late, judged.reason)), ""
     changed = await asyncio.to_thread(_changed, question, metrics.today, statistics, settings, run)
-    return without_text(judged, question, changed, run) if changed else (judged, "")
+    if changed:
+        return without_text(judged, question, changed, run)
+    first = next(iter(metrics.today.passages), None)
+    if (
+        judged.decision != "answer"
+        or first is None
+        or first.id == passages[0].id
+        or not _same_then(first, metrics, run)
+    ):
+        return judged, ""
+    name = f"{first.metadata.get('regulation') or first.title} {first.metadata.get('article') or ''}".rstrip()
+    differs = stated("first_differs", "Today {name} comes first: check the sources.", name=name)
+    return replace(judged, decision="review", reason=joined(differs, judged.reason)), ""
+
+
+def _same_then(passage: SearchResult, metrics: SearchMetrics, run: Run) -> bool:
+    """Whether the passage of today is as a whole one of the run's day."""
+    since = passage.metadata.get("effective_from")
+    is_known = run.scope.as_of is not None and since is not None and since <= run.scope.as_of.isoformat()
+    return is_known and metrics.today is not None and passage.id not in metrics.today.changed
 
 
 def without_text(judged: Confidence, question: str, changed: Sequence[ChangedText], run: Run) -> tuple[Confidence, str]:
@@ -56,8 +77,10 @@ def _changed(
 ) -> list[ChangedText]:
     """What today's answer rests on that is not the text of the day; nothing where the documents do not answer today."""
     stored = settings.get(SETTING)
+    if not today.changed:
+        return []
     judged = confidence_of(question, today.passages, statistics, stored, today.pack, policy=run.policy)
-    if judged.decision == "abstain" or not today.changed:
+    if judged.decision == "abstain":
         return []
     quotes = extract(question, today.passages, statistics, None, today.pack)
     spans = [(today.passages[quote.passage].chunk_id, quote.start, quote.end) for quote in quotes]

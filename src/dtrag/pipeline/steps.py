@@ -156,8 +156,10 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     async with recalling(state, run) as recall:
         time = _RetrieveTime()
         filters = await _filters(state, run)
-        named, of_named = await _named(state, run, filters, time.left(SEARCH_SHARE))
-        changed = await _named_later(state, run, filters, time.left(SEARCH_SHARE))
+        (named, of_named), changed = await asyncio.gather(
+            _named(state, run, filters, time.left(SEARCH_SHARE)),
+            _named_later(state, run, filters, time.left(SEARCH_SHARE)),
+        )
         if changed and not of_named:
             return await _without_text(state, run, changed)
         if named is not None and (answer := unanswered(state.query, named)):
@@ -197,7 +199,9 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             judged = await asyncio.to_thread(
                 confidence_of, question, decided_by, statistics, stored, metrics.pack, policy=run.policy
             )
-        judged, no_text = await as_of_day(judged, question, metrics, statistics, settings=snapshot.settings, run=run)
+        judged, no_text = await as_of_day(
+            judged, question, (passages, metrics), statistics, settings=snapshot.settings, run=run
+        )
         if no_text:
             state.answer, state.decision = no_text, judged.decision
             run.emit("replace", {"text": state.answer})

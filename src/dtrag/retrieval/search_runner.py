@@ -154,8 +154,9 @@ class SearchRunner:
         request = replace(search.request, explain=False, highlight=False)
         try:
             today = replace(search, request=request, target=search.target.today())
-            passages, metrics = await self.run(today, retriever)
-            changed = await self._pack.changed(passages, search.target.snapshot, search.target.scope)
+            async with asyncio.timeout(search.limits.lexical):
+                passages, metrics = await self.run(today, retriever)
+                changed = await self._pack.changed(passages, search.target.snapshot, search.target.scope)
         except (TimeoutError, DtragError):
             degraded.append("editions")
             return None
