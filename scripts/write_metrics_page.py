@@ -48,7 +48,7 @@ LABELS = {
     "stage": "`embedding`, `lexical`, `vector` (embedding included), `fusion`, `rerank`, `fetch`, `mentions`, `total`",
     "state": "`working`, `waiting`",
     "status": "HTTP status",
-    "step": "`intent`, `rewrite`, `retrieve`, `plan`, `tools_debate`, `compose`, `cite`, `respond`",
+    "step": "`intent`, `rewrite`, `retrieve`, `plan`, `tools_debate`, `read`, `compose`, `cite`, `respond`",
 }
 
 

@@ -13,7 +13,7 @@ from dtrag.delivery.api.routes import documents
 from dtrag.governance import audit
 from dtrag.ingestion import folders, reading, sources
 from dtrag.pipeline import traces
-from dtrag.pipeline.answer import candidates, extractive
+from dtrag.pipeline.answer import candidates, extractive, generative
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS
 from dtrag.settings import Settings
 
@@ -46,6 +46,11 @@ STATEMENTS = [
     ("docs/explanation/pipeline.md", f"| 2 | `retrieve` | {S['retrieve']} |"),
     ("docs/explanation/pipeline.md", f"| 3 | `plan` | {O['plan']}, with a model {O['plan_by_model']} |"),
     ("docs/explanation/pipeline.md", f"| `tools_debate` | {O['tools']} a tool, {O['debate']:g} for a debate |"),
+    ("docs/explanation/pipeline.md", f"| `read` | {O['read']} |"),
+    (
+        "docs/explanation/pipeline.md",
+        f"at most {(generative.MAX_PASSAGE + generative.MAX_BEGINNING + 200):,} characters of each passage",
+    ),
     ("docs/explanation/pipeline.md", f"| 5 | `compose` | {S['compose']} |"),
     ("docs/explanation/pipeline.md", f"| 6 | `cite` | {O['cite']}; what a model wrote {O['check']} |"),
     ("docs/explanation/pipeline.md", f"| 7 | `respond` | {S['respond']} |"),

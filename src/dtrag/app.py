@@ -70,6 +70,7 @@ from dtrag.memory.review_cases import ReviewCases
 from dtrag.memory.same_question_gate import gate
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
+from dtrag.pipeline import reader
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
@@ -266,6 +267,7 @@ class App:
             tools=self.tools,
             prepare=self.mcp.refresh,
             debates=step.debate_policy(settings.debate),
+            reads=reader.is_on(settings.reader),
             policy=policy_of(settings.decision),
             admission=Admission.of(settings),
             recording=self.traces.recording(),

@@ -170,6 +170,11 @@ class Settings:
         "Answers with a lower confidence wait in the review queue, from 0 (off) to 1; agents have a threshold of their "
         "own.",
     )
+    reader: str = _setting(
+        "on",
+        "on or off: whether the language model reads the first six passages, puts those that answer first and helps to "
+        "decide, before an answer is composed (one more call of DTRAG_LLM).",
+    )
     debate: str = _setting(
         "always",
         "While FEATURE_DEBATE_MODE is on: always, or auto (only for answers of doubtful confidence: a debate takes "

@@ -84,7 +84,7 @@ async def test_a_model_rewrites_the_question(databases: Databases, tmp_path: Pat
             assert found.retrieved_chunks[0]["title"] == "Vacation"
             assert "13 vacation days" in found.answer
             trace = await app.traces.get(found.trace_id)
-            assert [call.step for call in trace.calls] == ["rewrite", "compose"]
+            assert [call.step for call in trace.calls] == ["rewrite", "read", "compose"]
             assert trace.calls[0].reply == WRITTEN
             [step] = [step for step in trace.steps if step.name == "rewrite"]
             assert step.facts["search_query"] == WRITTEN

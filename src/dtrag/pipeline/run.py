@@ -102,7 +102,7 @@ class Run:
     `taxonomy_version` is the version of the tree that the request's paths refer to, None or `active` for the active
     one; `tree_of` returns the tree of another version.
     `debates` is `always`, or `auto` where the calibrated confidence decides whether a debate is worth its cost.
-    `policy` decides how sure an answer must be.
+    `policy` decides how sure an answer must be. `reads`: the model orders the first passages before it composes.
     `reuse` finds earlier answers to the same question, if the flag `cbr_enabled` is on; without `memory` this run does
     not use them, and is not remembered either.
     `owner` is the id of the asker's key, "" without one. `history` are the earlier messages of a conversation, oldest
@@ -118,6 +118,7 @@ class Run:
     prepare: Callable[[], Awaitable[None]] = _ready
     tools_allowed: tuple[str, ...] | None = None
     debate_allowed: bool = True
+    reads: bool = True
     flags: frozenset[str] = field(default_factory=active_flags)
     debates: str = "always"
     policy: Policy = "balanced"

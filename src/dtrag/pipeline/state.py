@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.chat import Usage
@@ -89,12 +89,25 @@ class Plan(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """The judgement of a language model on the first passages.
+
+    `named` are the places, in the order of the search, of those that answer, the best one first; `answer` is whether
+    that one answers the whole question or a part of it, or none does (`named` are then those that come nearest).
+    """
+
+    named: tuple[int, ...]
+    answer: Literal["whole", "part", "none"]
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Passages of the retrieve step with the statistics by which they were judged.
 
     `preceding`: id of a passage that begins inside a table or a list -> the beginning of that table or list.
     `named` are the provisions that the question names; their passages are the first ones. `notes`: id of a passage ->
-    what the reader of an answer from it should know (amendments of a regulation, missing dates).
+    what the reader of an answer from it should know (amendments of a regulation, missing dates). `reading`: what the
+    step `read` learned; the passages that it names are the first ones then, and `confidence` has its decision.
     """
 
     passages: tuple[SearchResult, ...]
@@ -104,6 +117,7 @@ class Evidence:
     preceding: Mapping[str, Preceding] = field(default_factory=dict)
     named: NamedPassages | None = None
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    reading: Reading | None = None
 
 
 @dataclass

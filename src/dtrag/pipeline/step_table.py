@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dtrag.concurrency import limit_clock
 from dtrag.core.statements import stated
 from dtrag.core.trace import StepTrace
-from dtrag.pipeline import steps
+from dtrag.pipeline import reader, steps
 from dtrag.pipeline.answer.citations import sources_of
 from dtrag.pipeline.answer.compose import quote, quoted_without_embedder, unfinished
 from dtrag.pipeline.run import Run
@@ -48,6 +48,14 @@ def _tools_and_debate(state: PipelineState) -> float:
     tools = len((state.plan or {}).get("tools") or []) if steps.enabled(state, "mcp_tools") else 0
     debate = budget_of("debate") if steps.enabled(state, "debate_mode") else 0.0
     return tools * budget_of("tools") + debate + SLACK_S
+
+
+def _may_read(state: PipelineState) -> bool:
+    return reader.may_read(state, steps.running(state))
+
+
+async def _read(state: PipelineState) -> PipelineState:
+    return await reader.read(state, steps.running(state))
 
 
 async def _quote_by_words(state: PipelineState) -> PipelineState:
@@ -105,6 +113,7 @@ STEPS: tuple[Step, ...] = (
         budget=_tools_and_debate,
         log_skipped=steps.log_step4_flags,
     ),
+    Step("read", _read, applies=_may_read),
     Step("compose", steps.step5_compose, fallback=_quote_by_words, cpu_bound=_quotes_only),
     Step("cite", steps.step6_cite, budget=steps.check_seconds, fallback=_withhold_unchecked, cpu_bound=_always),
     Step("respond", steps.step7_respond),

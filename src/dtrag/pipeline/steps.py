@@ -27,7 +27,6 @@ from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput, Language
 from dtrag.memory.weight_learning import WayToAnswer
 from dtrag.pipeline.answer.citations import chunks_of, highlighted, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
-from dtrag.pipeline.answer.extractive import PASSAGES as COMPOSED
 from dtrag.pipeline.answer.grounding import verify
 from dtrag.pipeline.answer.named_provisions import judged as judged_as_named
 from dtrag.pipeline.answer.named_provisions import unanswered
@@ -37,6 +36,7 @@ from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.official_words import may_suggest, suggested
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.plan.planner import complexity_of
+from dtrag.pipeline.reader import PASSAGES as READ
 from dtrag.pipeline.recall import recalling, show_case
 from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_statistics
@@ -243,7 +243,7 @@ async def _preceding(
     """The text before the first passages; none if it is late (`context`)."""
     try:
         async with asyncio.timeout(seconds):
-            return await preceding_texts(passages[:COMPOSED], run, snapshot.taxonomy)
+            return await preceding_texts(passages[:READ], run, snapshot.taxonomy)
     except TimeoutError:
         state.degraded.append("context")
         return {}

@@ -18,6 +18,7 @@ OPTIONAL_STEP_TIMEOUTS = {
     "tools": 1.0,
     "debate": 10.0,
     "tools_debate": 11.0,
+    "read": 2.0,
     "cite": 0.1,
     "check": 1.0,
 }

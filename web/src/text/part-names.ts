@@ -20,6 +20,7 @@ const NAMES: Record<string, [en: string, ko: string]> = {
   retrieve: ["search", "검색"],
   plan: ["planning", "계획"],
   tools_debate: ["tools and debate", "도구와 토론"],
+  read: ["reading the passages", "구절 읽기"],
   compose: ["choosing the sentences", "문장 고르기"],
   cite: ["checking the answer", "답 대조"],
   respond: ["finishing the answer", "답 마무리"],

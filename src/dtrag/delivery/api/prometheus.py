@@ -119,7 +119,7 @@ def _stages(metrics: SearchMetrics) -> Iterator[tuple[str, float]]:
 SOURCES = (0, 1, 2, 3, 5, 10)
 NEWEST = 1_000
 """Number of newest answers over which quantiles and means are computed."""
-STEPS = frozenset({"intent", "rewrite", "retrieve", "plan", "tools_debate", "compose", "cite", "respond"})
+STEPS = frozenset({"intent", "rewrite", "retrieve", "plan", "tools_debate", "read", "compose", "cite", "respond"})
 DECISIONS = frozenset({"answer", "review", "abstain"})
 PARTS = STAGES | STEPS | {"llm", "tools", "debate", "confidence", "cases"}
 RECALL_OUTCOMES = frozenset({"shown", "uncited", "silent", "late", "failed"})

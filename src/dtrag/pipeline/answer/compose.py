@@ -56,6 +56,9 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
     judged = state.evidence.confidence if state.evidence is not None else None
     if judged is not None and not lines and (not passages or judged.decision == "abstain"):
         return abstained(state, run, judged.reason)
+    reading = state.evidence.reading if state.evidence is not None else None
+    if reading is not None and reading.answer == "none" and not lines:
+        return await quote(state, run)
     seconds = max(0.05, budget_of("compose") - RESERVE)
     try:
         if run.model is None:
@@ -144,11 +147,15 @@ async def quote_after_failure(state: PipelineState, run: Run, *, by_meaning: boo
 async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> PipelineState:
     """Exact, numbered quotations of the sentences that answer, after the results of calculations.
 
-    Passages that do not answer are not quoted. The embedder helps to select sentences, unless `by_meaning` is False.
+    Passages that do not answer are not quoted: where a model has named those that do, no others are. The embedder helps
+    to select sentences, unless `by_meaning` is False.
     """
     question = state.search_query or state.query
     irrelevant = state.evidence is not None and state.evidence.confidence.decision == "abstain"
     passages = [] if irrelevant else passages_of(state)
+    reading = state.evidence.reading if state.evidence is not None else None
+    if reading is not None and reading.named:
+        passages = passages[: len(reading.named)]
     code = language(question)
     usable = by_meaning and speaks(run.embedder, code, deciding=True) and "vector" not in state.degraded
     embedder = model_for(run.embedder, code) if usable else None

@@ -103,7 +103,7 @@ def messages(
     fence = boundary()
     answer_language = _LANGUAGES.get(language(question), "the language of the question")
     parts = [
-        fenced(f"Passage [{number}]", _shown(passage, preceding.get(passage.chunk_id)), fence)
+        fenced(f"Passage [{number}]", shown(passage, preceding.get(passage.chunk_id)), fence)
         for number, passage in enumerate(passages, start=1)
     ]
     if not parts:
@@ -121,7 +121,8 @@ def messages(
     return [Message("system", system), Message("user", "\n\n".join(parts))]
 
 
-def _shown(passage: SearchResult, preceding: Preceding | None) -> str:
+def shown(passage: SearchResult, preceding: Preceding | None) -> str:
+    """A passage in a prompt: its label, the beginning of its table or list, and its text, each within its limit."""
     beginning = f"{preceding.text[:MAX_BEGINNING]}\n" if preceding is not None else ""
     return f"{_one_line(label(passage))}\n{beginning}{passage.text[:MAX_PASSAGE]}"
 
