@@ -14,12 +14,16 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 
+from dtrag.adapters.embedders.by_language import ByLanguage
+from dtrag.adapters.embedders.e5 import E5
+from dtrag.adapters.embedders.factory import EmbedderOnDemand
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.documents import Vector
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
 from dtrag.errors import DatabaseUnavailable, ModelDamaged
+from dtrag.ports import Embedder
 from dtrag.settings import Settings
 from tests.api.shape import FORM, assert_failure, file_form
 
@@ -245,6 +249,24 @@ async def test_health_with_a_damaged_embedder(
     assert body["status"] == "degraded"
     assert body["checks"]["embedder"]["status"] == "degraded"
     assert "secret" not in json.dumps(body)
+
+
+async def test_health_names_the_damaged_one_of_two_models(
+    client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """English, which the other model embeds, is not enough to find out."""
+
+    def damaged() -> Embedder:
+        raise ModelDamaged(name="e5", path="weights")
+
+    english, others = WeakEmbedder(), EmbedderOnDemand(E5, damaged)
+    monkeypatch.setattr(english, "dim", others.dim, raising=False)
+    monkeypatch.setattr(service.app, "embedder", ByLanguage(english, others))
+    await service.warm()
+    check = (await client.get("/health")).json()["checks"]["embedder"]
+    service.embedder_problem = ""
+    assert check["status"] == "degraded"
+    assert "dtrag models pull e5" in check["reason"]
 
 
 async def test_health_of_an_index_of_another_analyzer(client: httpx2.AsyncClient, service: Service) -> None:

@@ -14,13 +14,14 @@ from dtrag import App
 from dtrag.core.access.api_key import Caller, Role
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseLog, FeedbackType, SimilarityMethod, Vote
+from dtrag.core.cases.similarity import MEANING_SHARE
 from dtrag.core.cases.statistics import Readiness, VoterCount
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, IncompleteRequest, InvalidInput, NotFound, StorageFull
 from dtrag.memory.case_rows import training_data
 from dtrag.memory.cases import NO_LOG
 from dtrag.settings import set_feature_flag
-from dtrag.testing import Models, add_texts, open_in_memory
+from dtrag.testing import HashEmbedder, Models, add_texts, open_in_memory
 from tests.cases import each
 
 QUESTION = "How many days of annual leave are there?"
@@ -272,6 +273,18 @@ async def test_semantic_falls_back_to_words_with_a_note(app: App) -> None:
         by_words = await bare.cases.suggest(QUESTION, method=SimilarityMethod.SEMANTIC)
         assert (by_words.method, by_words.cases[0][1]) == (SimilarityMethod.COSINE, 1.0)
         assert "No embedder is available" in by_words.notes[0]
+
+
+async def test_meaning_counts_from_the_cosine_of_unrelated_questions_on() -> None:
+    async with open_in_memory(Models(HashEmbedder(floor=0.5, decides=False))) as app, open_in_memory() as plain:
+        similarities = []
+        for each_app in (plain, app):
+            await add(each_app, "How long is parental leave?")
+            found = await each_app.cases.suggest("How long is unpaid leave?", method=SimilarityMethod.SEMANTIC)
+            similarities.append(found.cases[0][1])
+        words = (await app.cases.suggest("How long is unpaid leave?")).cases[0][1]
+    raw, stretched = ((each - (1 - MEANING_SHARE) * words) / MEANING_SHARE for each in similarities)
+    assert stretched == pytest.approx(2 * raw - 1, abs=1e-4)
 
 
 async def test_a_full_disk_costs_the_log_alone(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dtrag.adapters.embedders import bert
+from dtrag.adapters.embedders import bert, models
 from dtrag.adapters.embedders.e5 import E5
 from dtrag.adapters.embedders.factory import LOCAL, EmbedderOnDemand, choose
 from dtrag.adapters.embedders.minilm import MiniLM
+from dtrag.delivery.cli import checks
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Embedder, model_for, speaks
 from dtrag.settings import Settings
@@ -130,3 +132,22 @@ def test_one_of_two_models_is_used_alone_where_the_other_is_missing(
     assert embedder is not None
     assert embedder.id == used.id
     assert {code for code in ("en", "ko", "und") if speaks(embedder, code)} == codes
+
+
+@here
+def test_doctor_reports_each_model_that_the_setting_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(data_dir=tmp_path, embedder="by_language")
+    folder = tmp_path / "models" / "e5"
+    folder.mkdir(parents=True)
+    (folder / "e5-small-q4.bin").write_bytes(b"half")
+    minilm, e5 = (check for check in checks._models(settings) if check.name == "embedder")
+    assert (minilm.state, e5.state, e5.advice) == ("ok", "fail", "dtrag models pull e5")
+    assert "is damaged" in e5.detail
+    assert [check.detail for check in checks._models(_settings(tmp_path, "minilm"))][1:] == [minilm.detail]
+    (folder / "e5-small-q4.bin").unlink()
+    folder.rmdir()
+    monkeypatch.setattr(models, "REPACKED", "no_such_package_here")
+    monkeypatch.setattr(models, "MODELS", (models.MINILM, replace(models.E5_SMALL, package="no_such_package_here")))
+    minilm, e5 = (check for check in checks._models(settings) if check.name == "embedder")
+    assert (minilm.state, e5.state) == ("ok", "warn")
+    assert e5.detail == "e5 is not installed: minilm is used alone."
