@@ -30,6 +30,7 @@ async def judge(rows: Sequence[dict[str, Any]], *, show: bool) -> None:
     """Print how many answers of each verdict are right."""
     counts: Counter[tuple[bool, str, bool]] = Counter()
     async with dtrag.open() as app:
+        await app.ask(rows[0]["question"])  # loads what a first question loads
         for row in rows:
             answer = await app.ask(row["question"], as_of=row["as_of"])
             outcome = row["provable"], answer.decision, is_right(answer, row)

@@ -16,7 +16,7 @@ from dtrag.core.text.analysis import language
 from dtrag.pipeline.answer.extractive import extract
 from dtrag.pipeline.run import Run
 
-NEAR = 0.9
+NEAR = 0.97
 """Share of the first passage's score from which on the second one of today may answer as well (bench/README.md)."""
 
 
