@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence_of
+from dtrag.core.answers.evidence import by_words
 from dtrag.core.documents import SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.editions import ChangedText, changed_later
 from dtrag.core.ranking.bm25 import LexicalStatistics
@@ -15,6 +16,7 @@ from dtrag.core.statements import joined, stated
 from dtrag.core.text.analysis import language
 from dtrag.pipeline.answer.extractive import extract
 from dtrag.pipeline.run import Run
+from dtrag.ports import speaks
 
 NEAR = 0.97
 """Share of the first passage's score from which on the second one of today may answer as well (bench/README.md)."""
@@ -79,7 +81,9 @@ def _changed(
     stored = settings.get(SETTING)
     if not today.changed:
         return []
-    judged = confidence_of(question, today.passages, statistics, stored, today.pack, policy=run.policy)
+    decides = speaks(run.embedder, language(question), deciding=True)
+    decided_by = today.passages if decides else by_words(today.passages)
+    judged = confidence_of(question, decided_by, statistics, stored, today.pack, policy=run.policy)
     if judged.decision == "abstain":
         return []
     quotes = extract(question, today.passages, statistics, None, today.pack)

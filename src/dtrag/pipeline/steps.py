@@ -193,15 +193,15 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             return unjudged(state)
         preceding = await _preceding(state, run, ordered, snapshot, time.left(STATISTICS_SHARE))
         stored = snapshot.settings.get(SETTING)
-        judged = GREETED
+        judged, no_text = GREETED, ""
         if not is_greeting(question):
             decided_by = passages if speaks(run.embedder, language(question), deciding=True) else by_words(passages)
             judged = await asyncio.to_thread(
                 confidence_of, question, decided_by, statistics, stored, metrics.pack, policy=run.policy
             )
-        judged, no_text = await as_of_day(
-            judged, question, (passages, metrics), statistics, settings=snapshot.settings, run=run
-        )
+            judged, no_text = await as_of_day(
+                judged, question, (passages, metrics), statistics, settings=snapshot.settings, run=run
+            )
         if no_text:
             state.answer, state.decision = no_text, judged.decision
             run.emit("replace", {"text": state.answer})
