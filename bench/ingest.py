@@ -1,9 +1,12 @@
 """Speed and memory of ingesting JSONL without embeddings, every index in place; and of the same again.
 
     python bench/ingest.py [CORPUS.jsonl ...] [--documents 20000]
+    python bench/ingest.py --vectors FILE ...
 
 The documents of the given files are repeated under new ids up to the wanted number; without files, texts of made-up
-words with Zipf frequencies are used.
+words with Zipf frequencies are used. With `--vectors` the files are ingested as they are, with the embedder of the
+settings: seconds, and seconds of the process's processors, until they are searched by words and until all vectors are
+made.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import json
 import random
 import resource
 import tempfile
+import time
 from collections.abc import Iterator
 from itertools import accumulate, cycle
 from pathlib import Path
@@ -39,6 +43,20 @@ def documents(files: list[Path]) -> Iterator[dict[str, str]]:
     return cycle([json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()])
 
 
+async def until_vectors(files: list[Path]) -> None:
+    with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as folder:
+        async with open_throwaway(Settings.load(environ={}, data_dir=Path(folder) / "data")) as app:
+            started, cpu = time.perf_counter(), time.process_time()
+            report = await app.ingest(files, wait=False)
+            words, words_cpu = time.perf_counter() - started, time.process_time() - cpu
+            filled = await app.vectors.fill()
+            seconds, all_cpu = time.perf_counter() - started, time.process_time() - cpu
+            print(
+                f"{report.documents} documents, {report.chunks} chunks: words after {words:.1f} s ({words_cpu:.1f} "
+                f"CPU), {filled.made} vectors after {seconds:.1f} s ({all_cpu:.1f} CPU)"
+            )
+
+
 async def main(files: list[Path], count: int) -> None:
     with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as folder:
         corpus = Path(folder) / "corpus.jsonl"
@@ -61,5 +79,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--vectors", action="store_true")
     given = parser.parse_args()
-    asyncio.run(main(given.files, given.documents))
+    asyncio.run(until_vectors(given.files) if given.vectors else main(given.files, given.documents))

@@ -57,6 +57,7 @@ from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
+from dtrag.ingestion.vectors import VectorFiller
 from dtrag.memory.audit import CaseAuditor
 from dtrag.memory.cases import CaseMemory
 from dtrag.memory.consolidation import Consolidation
@@ -170,7 +171,6 @@ class App:
         self._ingestion = Ingestion(
             self._writer,
             self._parser,
-            self.embedder,
             (structure.split,),
             self.analyzer,
             folders=stores.folders,
@@ -181,10 +181,11 @@ class App:
             stores.folders,
             self._writer,
             self._parser,
-            embedder=self.embedder,
             analyzer=self.analyzer,
             record=self.audit.record,
         )
+
+        self.vectors = VectorFiller(stores.vectors, self.embedder)
 
     def _open_governance(self, stores: Stores) -> None:
         record = self.audit.record
@@ -359,12 +360,16 @@ class App:
         exclude: Sequence[str] = (),
         work: str = "",
         effective: date | str | None = None,
+        wait: bool = True,
     ) -> IngestReport:
         """Index files and folders; unchanged files are skipped.
 
+        Their words are searchable first, then their vectors are made. `wait=False` returns before that and leaves them
+        to `vectors.fill()` or to the next process, as a running service of this index does in any case.
+
         `category` applies to documents that name none themselves. A file that fails is listed in `report.failed`, and
         the others are indexed. Raises `InvalidInput` for a bad category and `IndexMismatch` when the index was built
-        with another embedder.
+        with another analyzer.
 
         Files of folders are left out that a pattern of `exclude` or of a `.dtragignore` file matches, as in .gitignore.
 
@@ -396,6 +401,8 @@ class App:
             await self._folders.remove(plan, report)
         if prune_editions and not report.failed:
             await self._folders.remove_editions(files, report)
+        if wait:
+            await self.vectors.fill()
         return report
 
     async def plan_prune(self, paths: Sequence[str | Path] | str | Path, *, exclude: Sequence[str] = ()) -> FolderPlan:
@@ -412,7 +419,7 @@ class App:
         work: str = "",
         effective: date | str | None = None,
     ) -> IngestReport:
-        """As `ingest`, for files whose address is not their path (uploads).
+        """As `ingest` without waiting, for files whose address is not their path (uploads).
 
         Nothing outside of the scope is written or overwritten. Raises `InvalidInput` for a scope without a category,
         and `Forbidden` for a category outside of it.
@@ -421,10 +428,17 @@ class App:
         self.storage.require_space()
         path = CategoryPath.parse(category) if category else None
         within, _ = await self._resolved(scope)
-        await self._index_settings.register(self.analyzer.id, self.embedder)
+        read_with = await self._index_settings.register(self.analyzer.id)
         report = await self._ingestion.run(
-            sources, path, on_progress, within, work=work, effective_from=parse_date("effective", effective)
+            sources,
+            path,
+            on_progress,
+            within,
+            work=work,
+            effective_from=parse_date("effective", effective),
+            read_with=read_with,
         )
+        self.vectors.wake()
         report.seconds = time.perf_counter() - started
         report.note_editions(datetime.now().astimezone().date())
         if report.waiting:
@@ -434,11 +448,14 @@ class App:
         return report
 
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
-        """Rebuild the index from the stored texts with the current analyzer and embedder; returns the documents."""
+        """Rebuild the index from the stored texts with the current analyzer; returns the documents.
+
+        Their vectors are to be made again: `vectors.fill()`.
+        """
         self.storage.require_space()
         await self._index_settings.forget()
-        await self._index_settings.register(self.analyzer.id, self.embedder)
-        documents = await reindex(self._writer, self.embedder, on_progress, self.analyzer)
+        await self._index_settings.register(self.analyzer.id)
+        documents = await reindex(self._writer, on_progress, self.analyzer)
         await self._index_settings.rebuilt()
         return documents
 
@@ -557,6 +574,11 @@ class App:
         within, _ = await self._resolved(scope, category)
         return await self.index.counts(within, listing)
 
+    async def pending_vectors(self, *, category: Sequence[str] | str | None = None, scope: Viewer | None = None) -> int:
+        """How many passages of a branch wait for their vectors and are found by their words only."""
+        within, _ = await self._resolved(scope, category)
+        return await self.vectors.pending(within)
+
     async def document(self, document_id: str, *, scope: Viewer | None = None) -> tuple[DocumentSummary, str]:
         """A document and its text. Raises `NotFound`."""
         within, taxonomy = await self._resolved(scope)
@@ -599,9 +621,9 @@ class App:
         return len(deleted)
 
     async def check_identity(self) -> None:
-        """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
+        """Raise `IndexMismatch` when the index was built with another analyzer."""
         snapshot = await self.index.snapshot()
-        check_identity(snapshot.settings, self.analyzer.id, self.embedder)
+        check_identity(snapshot.settings, self.analyzer.id)
 
 
 def _address(target: str) -> str:

@@ -32,6 +32,7 @@ from dtrag.adapters.postgres.stores.sessions import PostgresSessions
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
 from dtrag.adapters.postgres.stores.traces import PostgresTraces
+from dtrag.adapters.postgres.stores.vectors import PostgresVectors
 from dtrag.adapters.rerankers import factory as rerankers
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.core.access.egress import allowed_hosts
@@ -76,6 +77,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         index_settings=PostgresIndexSettings(database),
         index=PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20),
         writer=PostgresWriter(database),
+        vectors=PostgresVectors(database),
         folders=PostgresFolders(database),
         regulations=PostgresRegulations(database),
         placements=review,

@@ -235,7 +235,7 @@ class NotOpened(DtragError, AttributeError):
 
 
 class IndexMismatch(DtragError):
-    """The index was built with {what} {stored!r}, but {configured!r} is configured; the two cannot be mixed.
+    """The index was built with the analyzer {stored!r}, but {configured!r} is configured; the two cannot be mixed.
     Use the version and settings that built it, or rebuild the index with: dtrag reindex"""
 
     http_status = 503

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +25,11 @@ from dtrag.core.documents import Vector
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
 from dtrag.errors import DatabaseUnavailable, ModelDamaged
+from dtrag.ingestion.sources import Source
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
 from tests.api.shape import FORM, assert_failure, file_form
+from tests.toy import ToyEmbedder, lines
 
 JSON = {"content-type": "application/json"}
 
@@ -236,6 +240,27 @@ async def test_health_with_an_embedder(
     body = (await client.get("/health")).json()
     assert body["status"] == "healthy"
     assert body["checks"]["embedder"]["reason"] == "weak@1"
+
+
+async def test_passages_that_wait_for_vectors_are_counted(
+    client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert "vectors" not in (await client.get("/health")).json()["checks"]
+    monkeypatch.setattr(service.app.vectors, "_embedder", ToyEmbedder(languages=frozenset({"*"})))
+    report = await service.app.ingest_sources([Source.of(lines(tmp_path / "waiting.jsonl", 3))], "Waiting")
+    pending = (await client.get("/documents?category=Waiting")).json()["total"]["vectors_pending"]
+    assert pending == 3
+    check = (await client.get("/health")).json()["checks"]["vectors"]
+    assert check["status"] == "healthy"
+    assert check["reason_statements"][0]["code"] == "health_vectors_pending"
+    monkeypatch.setattr(service, "_vectors_measured", -math.inf)
+    assert re.search(r"^dtrag_vectors_pending [1-9]", (await client.get("/metrics")).text, re.M)
+    monkeypatch.setattr(service.app.vectors, "problem", "The disk is full.")
+    check = (await client.get("/health")).json()["checks"]["vectors"]
+    assert (check["status"], "The disk is full." in check["reason"]) == ("degraded", True)
+    await service.app.vectors.fill()
+    assert (await client.get("/documents")).json()["total"]["vectors_pending"] == 0
+    await service.app.delete_documents(report.document_ids)
 
 
 @pytest.mark.parametrize("failure", [ModelDamaged(name="weak", path="w"), RuntimeError("secret"), OSError("secret")])

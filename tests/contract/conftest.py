@@ -27,6 +27,7 @@ delete from lexical_corrections;
 delete from posting_pages;
 delete from sources;
 delete from index_settings;
+delete from vector_spaces;
 delete from review_queue;
 delete from agents;
 delete from api_keys;
@@ -52,20 +53,16 @@ insert into taxonomy_nodes values (0, now()), (1, now());
 insert into taxonomy_versions (version, active, created_at) values ('1.0.0', true, '2025-01-01');
 insert into taxonomy_activations (activation, version, kind, activated_by, activated_at)
     values (1, '1.0.0', 'start', '', '2025-01-01');
-insert into index_settings values ('generation', '0');
+insert into index_settings values ('generation', '0'), ('vectors', '0');
 """
 """As after the migrations, but for the audit log, whose lines cannot be deleted. Truncating takes ten times as long."""
-DIMENSIONS = 64
-"""Of the vectors of `HashEmbedder`."""
 
 
 @pytest_asyncio.fixture(scope="session")
 async def contract_database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Database]:
-    """A database of the contract suites' own, with vectors of `DIMENSIONS`."""
+    """A database of the contract suites' own."""
     databases = Databases(embedded.address, template)
     async with connect(databases.settings()) as database:
-        async with database.connection("owner") as connection:
-            await connection.execute(f"alter table embeddings alter column vec type halfvec({DIMENSIONS})")
         yield database
     databases.drop()
 

@@ -32,6 +32,7 @@ from dtrag.testing.contracts.index_writer import IndexWriterContract
 from dtrag.testing.contracts.learning import LearningStoreContract
 from dtrag.testing.contracts.review import PlacementStoreContract, ReviewStoreContract
 from dtrag.testing.contracts.taxonomy import TaxonomyStoreContract
+from dtrag.testing.contracts.vectors import VectorStoreContract
 
 
 class OnBoth:
@@ -143,6 +144,10 @@ class TestRegulations(OnBoth, RegulationStoreContract):
 
 
 class TestIndexSettings(OnBoth, IndexSettingsContract):
+    pass
+
+
+class TestVectors(OnBoth, VectorStoreContract):
     pass
 
 

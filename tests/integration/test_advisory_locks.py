@@ -96,7 +96,7 @@ async def test_registration_does_not_wait_for_writers(app: App) -> None:
     async with app.database.connection("owner") as writer:
         await writer.execute(queries("locks")["session_shared"], {"lock": Lock.WRITERS})
         async with asyncio.timeout(PROMPT_S):
-            await PostgresIndexSettings(app.database).register(app.analyzer.id, None)
+            await PostgresIndexSettings(app.database).register(app.analyzer.id)
         await writer.execute(queries("locks")["release_all"])
 
 

@@ -37,6 +37,7 @@ SUBJECTS = (
     "sessions",
     "taxonomy",
     "traces",
+    "vectors",
     "writing",
 )
 STATEMENTS = {f"{subject}.{name}": text for subject in SUBJECTS for name, text in queries(subject).items()}
@@ -53,6 +54,7 @@ GRANTS = {
     "posting_pages": (READ, set()),
     "lexical_index": (READ, set()),
     "embeddings": (READ, set()),
+    "vector_spaces": (READ, set()),
     "passage_validity": (READ, READ),
     "evaluations": (set(), set()),
     "experiences": (set(), set()),
@@ -244,7 +246,8 @@ def test_the_search_role_sees_only_facts_of_documents(store: Store) -> None:
         "select attname::text from pg_attribute where attrelid = 'documents'::regclass and attnum > 0"
         " and has_column_privilege('dtrag_search', attrelid, attnum, 'SELECT') order by 1"
     )
-    assert [name for (name,) in columns] == ["content_type", "document_id", "language", "node_id", "processed_at"]
+    facts = ["content_type", "document_id", "embedded", "language", "node_id", "processed_at"]
+    assert [name for (name,) in columns] == facts
     writable = store.rows(
         "select attname, attrelid::regclass from pg_attribute a join pg_class c on c.oid = attrelid"
         f" where {OURS} and relkind = 'r' and attnum > 0 and (has_column_privilege('dtrag_search', attrelid, attnum,"
@@ -307,6 +310,8 @@ def test_every_limit_has_a_total_order() -> None:
         "writing.read_documents",
         *LOCAL_LIMITS,
         "taxonomy.examples",
+        "vectors.waiting_documents",
+        "vectors.waiting_passages",
     }
     for name, text in limited.items():
         if name == "search.vector_count":

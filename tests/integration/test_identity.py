@@ -1,18 +1,19 @@
-"""An index is used with what it was built with; another analyzer or embedder is refused until `reindex`."""
+"""An index is used with the analyzer it was built with until `reindex`; vectors belong to the model that made them."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from dtrag.adapters.postgres.connect import connect
 from dtrag.app import App, app_on
+from dtrag.core.documents import Vector
 from dtrag.core.text.analysis import Analyzer
-from dtrag.errors import IndexMismatch
+from dtrag.errors import IndexMismatch, InvalidInput
 from dtrag.ingestion import reindex as reindexing
 from dtrag.ports import Embedder, Models
 from dtrag.settings import Settings
@@ -73,18 +74,22 @@ async def test_another_analyzer_is_refused(
     store.assert_whole()
 
 
-async def test_another_embedder_is_refused(settings: Settings, store: Store, notes: Path) -> None:
+async def test_another_embedder_replaces_the_vectors_and_reads_no_file(
+    settings: Settings, store: Store, notes: Path
+) -> None:
     async with opened(settings, TOY) as app:
         await app.ingest(notes)
-    vectors = store.value("select count(*) from embeddings")
-    assert vectors == 14
-    async with opened(settings, OTHER) as app:
-        for attempt in (app.search("kettle"), app.search("kettle", mode="lexical"), app.ingest(notes)):
-            with pytest.raises(IndexMismatch, match=rf"{TOY.id}.*{OTHER.id}.*dtrag reindex"):
-                await attempt
-    assert store.value("select count(*) from embeddings") == vectors
-    async with opened(settings, TOY) as app:
-        assert (await app.search("kettle", mode="vector"))[0]
+    assert store.value("select count(*) from embeddings") == 14
+    same = ToyEmbedder(id="toy@00000003")
+    async with opened(settings, same) as app:
+        results, metrics = await app.search("kettle")
+        assert results and metrics.vectors_pending and metrics.vector_candidates == 0
+        report = await app.ingest(notes)
+        assert (report.documents, report.unchanged) == (0, 10)
+        _, metrics = await app.search("kettle")
+        assert (metrics.vector_candidates, metrics.vectors_pending) == (14, False)
+    assert store.rows("select distinct s.id from embeddings e join vector_spaces s using (space)") == [(same.id,)]
+    store.assert_whole()
 
 
 async def test_reindex_takes_the_new_ones_and_keeps_the_documents(
@@ -98,6 +103,7 @@ async def test_reindex_takes_the_new_ones_and_keeps_the_documents(
         done: list[int] = []
         assert await app.reindex(done.append) == 9
         assert done == [9]
+        assert (await app.vectors.fill()).made == vectors
         results, metrics = await app.search("kettle")
         assert results and REBUILDING not in " ".join(metrics.notes)
         assert metrics.vector_candidates == vectors
@@ -105,7 +111,7 @@ async def test_reindex_takes_the_new_ones_and_keeps_the_documents(
     assert content(store) == before
     assert store.value("select distinct vector_dims(vec) from embeddings") == OTHER.dim
     assert store.value("select count(*) from embeddings") == vectors
-    assert store.value("select value ->> 'id' from index_settings where name = 'embedder'") == OTHER.id
+    assert store.rows("select id, dim from vector_spaces") == [(OTHER.id, OTHER.dim)]
     assert store.value("select indexdef from pg_indexes where indexname = 'embeddings_hnsw'").endswith("='100')")
     store.assert_whole()
     async with opened(settings, TOY) as app:
@@ -120,7 +126,6 @@ async def test_reindex_without_an_embedder_leaves_no_vectors(settings: Settings,
         await app.reindex()
         assert (await app.search("kettle"))[0]
     assert store.value("select count(*) from embeddings") == 0
-    assert store.rows("select 1 from index_settings where name = 'embedder'") == []
     store.assert_whole()
 
 
@@ -164,14 +169,15 @@ async def test_after_reindex_a_file_is_known_again(settings: Settings, store: St
 
 
 async def test_an_index_without_vectors_meets_an_embedder(settings: Settings, store: Store, notes: Path) -> None:
-    """Search goes on by words; the next ingest of a file gives it vectors, of the languages the embedder speaks."""
+    """Search goes on by words; the next ingest makes the vectors, of the languages the embedder speaks."""
     async with opened(settings) as app:
         await app.ingest(notes)
     async with opened(settings, TOY) as app:
         results, metrics = await app.search("kettle")
         assert results and metrics.vector_candidates == 0
+        assert metrics.vectors_pending
         report = await app.ingest(notes)
-        assert (report.documents, report.unchanged) == (7, 3)
+        assert (report.documents, report.unchanged) == (0, 10)
         _, metrics = await app.search("kettle")
         assert metrics.vector_candidates == 14
         _, metrics = await app.search("휴학")
@@ -192,15 +198,21 @@ async def test_without_an_embedder_the_vectors_stay(settings: Settings, store: S
     assert store.value("select count(*) from embeddings") == 14
 
 
+@dataclass(frozen=True)
+class Liar(ToyEmbedder):
+    """Declares more dimensions than its vectors have."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        return super().embed_documents(texts)[:, :5]
+
+
 async def test_the_embedder_must_return_its_declared_dimensions(settings: Settings, store: Store, notes: Path) -> None:
-    """Vectors of another length than declared are refused by the database; nothing is half written."""
-    liar = dataclasses.replace(TOY, dim=5)
-    async with opened(settings, TOY) as app:
-        await app.ingest(notes / "note0.md")
-    async with opened(settings, liar) as app:
-        with pytest.raises(Exception, match="expected 8 dimensions, not 5"):
+    """Vectors of another length than declared are refused by the database; the documents are found by words."""
+    async with opened(settings, Liar()) as app:
+        with pytest.raises(InvalidInput, match="expected 8 dimensions, not 5"):
             await app.ingest(notes)
-    assert store.value("select count(*) from documents") < 11
+        assert (await app.search("kettle", mode="lexical"))[0]
+    assert store.value("select count(*) from documents") == 10
     async with opened(settings, TOY) as app:
         await app.ingest(notes)
     assert store.value("select count(*) from embeddings") == 14

@@ -19,9 +19,11 @@ from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.lexical.strict_index import StrictIndex
 from dtrag.adapters.postgres.queries import filtered, queries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.adapters.postgres.stores.vectors import PostgresVectors
 from dtrag.core.access.scope import Scope
 from dtrag.core.document_listing import SORTS
 from dtrag.core.text.analysis import ANALYZER
+from dtrag.ingestion.vectors import VectorFiller
 from dtrag.settings import Settings
 from dtrag.testing.builders import indexed_document
 from tests.store import Databases
@@ -45,12 +47,11 @@ async def database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Dat
     databases, chance = Databases(embedded.address, template), random.Random(1)
     settings: Settings = databases.settings(pool_size=1)
     async with connect(settings) as opened:
-        await PostgresIndexSettings(opened).register(ANALYZER, EMBEDDER)
+        await PostgresIndexSettings(opened).register(ANALYZER)
         writer = PostgresWriter(opened)
         for start in range(0, DOCUMENTS, 200):
-            await writer.write(
-                [indexed_document(f"toy:{n}", texts(n, chance), embedder=EMBEDDER) for n in range(start, start + 200)]
-            )
+            await writer.write([indexed_document(f"toy:{n}", texts(n, chance)) for n in range(start, start + 200)])
+        await VectorFiller(PostgresVectors(opened), EMBEDDER).fill()
         await writer.tidy()
         yield opened
     databases.drop()
@@ -99,22 +100,23 @@ async def test_vectors_of_passages_are_read_by_key(database: Database) -> None:
     [query] = EMBEDDER.embed_queries(["kettle"])
     values = {"document_ids": [row["document_id"] for row in rows], "ordinals": [0] * 10, "nodes": [1]}
     statement = filtered(queries("search")["vectors_of_chunks"], ["scope"])
-    plan = await nodes(database, "search", statement, values | {"vec": HalfVector(query)})
+    plan = await nodes(database, "search", statement, values | {"vec": HalfVector(query), "space": EMBEDDER.id})
     assert "embeddings_pkey" in indexes(plan)
     assert scanned(plan) == set()
 
 
 async def test_nearest_vectors_are_read_from_the_graph(database: Database) -> None:
     [query] = EMBEDDER.embed_queries(["kettle"])
-    values = {"vec": HalfVector(query), "limit": 50}
+    values = {"vec": HalfVector(query), "space": EMBEDDER.id, "limit": 50}
     plan = await nodes(database, "search", filtered(queries("search")["vector_nearest"], []), values)
-    assert indexes(plan) == {"embeddings_hnsw"}
-    assert scanned(plan) == set()
+    assert indexes(plan) <= {"embeddings_hnsw", "vector_spaces_id_key"}
+    assert "embeddings_hnsw" in indexes(plan)
+    assert scanned(plan) <= {"vector_spaces"}
 
 
 async def test_exact_vectors_do_not_use_the_graph(database: Database) -> None:
     [query] = EMBEDDER.embed_queries(["kettle"])
-    values = {"vec": HalfVector(query), "limit": 50}
+    values = {"vec": HalfVector(query), "space": EMBEDDER.id, "limit": 50}
     plan = await nodes(database, "search", filtered(queries("search")["vector_exact"], []), values)
     assert "embeddings_hnsw" not in indexes(plan)
 

@@ -188,10 +188,10 @@ async def test_unsure_placements_do_not_teach(app: App, store: Store, tmp_path: 
     assert node_id != UNCLASSIFIED
     samples = app.classifier._store.samples
     store.rows("update classification_placements set confidence = 0.85")
-    assert document_id not in {sample.document_id for sample in await samples([node_id], 100)}
+    assert document_id not in {sample.document_id for sample in await samples([node_id], 100, "")}
     store.rows("update classification_placements set confidence = 0.95")
-    assert document_id in {sample.document_id for sample in await samples([node_id], 100)}
-    [few] = await samples([node_id], 1)
+    assert document_id in {sample.document_id for sample in await samples([node_id], 100, "")}
+    [few] = await samples([node_id], 1, "")
     assert few.node_id == node_id
 
 

@@ -14,12 +14,14 @@ from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.stores.vectors import PostgresVectors
 from dtrag.app import App
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import ANALYZER
 from dtrag.core.text.questions import weighted_terms
+from dtrag.ingestion.vectors import VectorFiller
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
 from dtrag.settings import Settings
 from dtrag.testing.builders import indexed_document
@@ -37,7 +39,7 @@ async def test_a_filtered_search_returns_all_matches(
     monkeypatch.setattr(reading, "EXACT_BELOW", 1)
     chance = random.Random(seed)
     async with connect(settings) as database:
-        await PostgresIndexSettings(database).register(ANALYZER, EMBEDDER)
+        await PostgresIndexSettings(database).register(ANALYZER)
         writer, index = PostgresWriter(database), PostgresIndex(database)
         paths = [CategoryPath.parse(f"Branch {number}") for number in range(12)]
         taxonomy = await writer.ensure_paths(paths)
@@ -46,9 +48,10 @@ async def test_a_filtered_search_returns_all_matches(
         for number in range(300):
             node = nodes[min(11, int(chance.expovariate(0.5)))]
             texts = [" ".join(chance.choices(ENGLISH, k=5)) for _ in range(chance.randint(1, 2))]
-            made = indexed_document(f"toy:{number}", texts, node_id=node, embedder=EMBEDDER)
+            made = indexed_document(f"toy:{number}", texts, node_id=node)
             rows.append(made)
         await writer.write(rows)
+        await VectorFiller(PostgresVectors(database), EMBEDDER).fill()
         await index.snapshot()
         statistics = (await index.snapshot()).statistics
         for _ in range(25):
@@ -58,7 +61,7 @@ async def test_a_filtered_search_returns_all_matches(
             inside = [document for document in rows if document.node_id in (scope.nodes or ())]
             chunks = [chunk for document in inside for chunk in document.chunks]
             [vector] = EMBEDDER.embed_queries([word])
-            found = await index.vectors(vector, scope, SearchFilters(), wanted)
+            found = await index.vectors(vector, EMBEDDER.id, scope, SearchFilters(), wanted)
             assert len(found) == min(wanted, len(chunks))
             asked = LexicalQuery.of(weighted_terms(word), statistics)
             holding = [chunk for chunk in chunks if set(asked.weights) & set(chunk.term_ids.tolist())]

@@ -13,10 +13,12 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
+from dtrag.adapters.postgres.stores.vectors import PostgresVectors
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import NO_FILTERS, Access, Grant
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
+from dtrag.ingestion.vectors import VectorFiller
 from dtrag.settings import Settings
 from dtrag.testing.builders import indexed_document
 from tests.store import Store
@@ -30,18 +32,15 @@ PLACES = ("AI", "AI/ML", "AI/NLP", "HR", "HR/Pay", "Law")
 async def filled(app: App) -> AsyncIterator[App]:
     """Four documents in each place."""
     writer = PostgresWriter(app.database)
-    async with app.database.connection("owner") as connection:
-        await connection.execute("alter table embeddings alter column vec type halfvec(8)")
     taxonomy = await writer.ensure_paths([CategoryPath.parse(place) for place in PLACES])
     documents = []
     for place in PLACES:
         node = taxonomy.find(CategoryPath.parse(place)) or 0
         for number in range(4):
             word = "kettle boiler" if number % 2 else "kettle library"
-            documents.append(
-                indexed_document(f"{place}:{number}", [f"{word} {number}"], node_id=node, embedder=EMBEDDER)
-            )
+            documents.append(indexed_document(f"{place}:{number}", [f"{word} {number}"], node_id=node))
     await writer.write(documents)
+    await VectorFiller(PostgresVectors(app.database), EMBEDDER).fill()
     yield app
 
 
@@ -52,8 +51,9 @@ async def seen(app: App, *paths: str, grant: Grant | None = None) -> set[str]:
     words, _ = await app.search("kettle", 100, mode="lexical", scope=scope)
     snapshot = await app.index.snapshot()
     assert snapshot.taxonomy == now
+    await VectorFiller(PostgresVectors(app.database), EMBEDDER).fill()  # those of later documents
     [vector] = EMBEDDER.embed_queries(["kettle"])
-    near = await app.index.vectors(vector, scope, NO_FILTERS, 100)
+    near = await app.index.vectors(vector, EMBEDDER.id, scope, NO_FILTERS, 100)
     titles = {result.title for result in words}
     assert {result.chunk_id for result in words} == set(near)
     listed = await app.documents(1_000, scope=scope)
@@ -120,7 +120,7 @@ async def test_a_rollback_moves_documents_of_later_paths_to_the_nearest_node(fil
     taxonomy = await writer.ensure_paths([CategoryPath.parse("AI/New/Deep"), CategoryPath.parse("Top")])
     for place in ("AI/New/Deep", "Top"):
         node = taxonomy.find(CategoryPath.parse(place)) or 0
-        await writer.write([indexed_document(f"{place}:0", ["kettle"], node_id=node, embedder=EMBEDDER)])
+        await writer.write([indexed_document(f"{place}:0", ["kettle"], node_id=node)])
     await filled.taxonomy.rollback("1.0.0", accept_widening=True)
     assert await seen(filled, "AI") == of("AI", "AI/ML", "AI/NLP") | {"AI/New/Deep:0"}
     assert store.value("select node_id from documents where title = 'Top:0'") == UNCLASSIFIED
@@ -152,7 +152,7 @@ async def test_paths_added_after_the_proposal_stay(filled: App) -> None:
     version = (await filled.taxonomy.propose([{"op": "merge", "paths": ["AI"], "into": "HR"}])).version
     taxonomy = await PostgresTaxonomy(filled.database).ensure([CategoryPath.parse("AI/Late")])
     late = taxonomy.find(CategoryPath.parse("AI/Late")) or 0
-    await PostgresWriter(filled.database).write([indexed_document("late", ["kettle"], node_id=late, embedder=EMBEDDER)])
+    await PostgresWriter(filled.database).write([indexed_document("late", ["kettle"], node_id=late)])
     await filled.taxonomy.activate(version)
     assert await seen(filled, "HR/Late") == {"late"}
 
@@ -180,7 +180,7 @@ async def test_a_document_written_for_a_removed_node_goes_to_its_successor(fille
     law = (await filled.index.snapshot()).taxonomy.find(CategoryPath.parse("Law")) or 0
     await change(filled, {"op": "merge", "paths": ["AI/ML"], "into": "HR"}, {"op": "delete", "path": "Law"})
     await change(filled, {"op": "merge", "paths": ["HR"], "into": "AI"})
-    late = [indexed_document(f"late:{number}", ["kettle"], node_id=number, embedder=EMBEDDER) for number in (node, law)]
+    late = [indexed_document(f"late:{number}", ["kettle"], node_id=number) for number in (node, law)]
     await PostgresWriter(filled.database).write(late)
     assert f"late:{node}" in await seen(filled, "AI")
     assert store.value("select node_id from documents where title = %s", f"late:{law}") == UNCLASSIFIED
@@ -197,9 +197,7 @@ async def test_ingest_and_searches_continue_while_branches_move(filled: App, sto
     async def write() -> int:
         number = 0
         while not done.is_set():
-            batch = [
-                indexed_document(f"w:{number}:{part}", ["kettle"], node_id=ml, embedder=EMBEDDER) for part in range(5)
-            ]
+            batch = [indexed_document(f"w:{number}:{part}", ["kettle"], node_id=ml) for part in range(5)]
             await writer.write(batch)
             number += 1
         return number

@@ -15,12 +15,14 @@ from dtrag.adapters.postgres import index_reader as reading
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.stores.vectors import PostgresVectors
 from dtrag.app import App, open_app
-from dtrag.core.access.scope import Scope, SearchFilters
+from dtrag.core.access.scope import EVERYTHING, SearchFilters
 from dtrag.core.documents import IndexedDocument
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.text.analysis import ANALYZER, term_id, terms
 from dtrag.core.text.questions import weighted_terms
+from dtrag.ingestion.vectors import VectorFiller
 from dtrag.testing.builders import indexed_document
 from tests.store import Databases
 from tests.toy import ENGLISH, KOREAN, ToyEmbedder, sentence
@@ -42,8 +44,7 @@ def corpus() -> list[IndexedDocument]:
     chance = random.Random(3)
     common = [sentence(chance, words) for words in (2, 4, 4, 9)]
     return [
-        indexed_document(f"toy:{number}", [*chance.choices(common, k=2), sentence(chance, 6)], embedder=EMBEDDER)
-        for number in range(60)
+        indexed_document(f"toy:{number}", [*chance.choices(common, k=2), sentence(chance, 6)]) for number in range(60)
     ]
 
 
@@ -56,8 +57,9 @@ async def cluster(databases: Databases) -> AsyncIterator[Cluster]:
         for part in parts:
             settings = databases.settings(pool_size=1)
             app: App = await stack.enter_async_context(open_app(settings))
-            await PostgresIndexSettings(app.database).register(ANALYZER, EMBEDDER)
+            await PostgresIndexSettings(app.database).register(ANALYZER)
             await PostgresWriter(app.database).write(part)
+            await VectorFiller(PostgresVectors(app.database), EMBEDDER).fill()
             indexes.append(PostgresIndex(app.database))
         yield Cluster(indexes[0], (indexes[1], indexes[2]))
 
@@ -90,8 +92,8 @@ async def test_lexical_top_k_is_that_of_one_database(cluster: Cluster) -> None:
     for _ in range(30):
         asked = LexicalQuery.of(weighted_terms(sentence(chance, chance.randint(1, 4))), together)
         wanted = chance.choice((1, 5, 10, 50))
-        one = await cluster.whole.lexical(asked, Scope.everything(), NO_FILTERS, wanted)
-        found = [await shard.lexical(asked, Scope.everything(), NO_FILTERS, wanted) for shard in cluster.shards]
+        one = await cluster.whole.lexical(asked, EVERYTHING, NO_FILTERS, wanted)
+        found = [await shard.lexical(asked, EVERYTHING, NO_FILTERS, wanted) for shard in cluster.shards]
         assert list(merged(found, wanted).items()) == list(one.items())
         tied += ties(one)
     assert tied > 50
@@ -102,8 +104,8 @@ async def test_vector_top_k_is_that_of_one_database(cluster: Cluster) -> None:
     for _ in range(30):
         [query] = EMBEDDER.embed_queries([" ".join(chance.choices(ENGLISH, k=3))])
         wanted = chance.choice((1, 5, 10, 50))
-        one = await cluster.whole.vectors(query, Scope.everything(), NO_FILTERS, wanted)
-        found = [await shard.vectors(query, Scope.everything(), NO_FILTERS, wanted) for shard in cluster.shards]
+        one = await cluster.whole.vectors(query, EMBEDDER.id, EVERYTHING, NO_FILTERS, wanted)
+        found = [await shard.vectors(query, EMBEDDER.id, EVERYTHING, NO_FILTERS, wanted) for shard in cluster.shards]
         assert list(merged(found, wanted).items()) == list(one.items())
         tied += ties(one)
     assert tied > 50
@@ -112,8 +114,8 @@ async def test_vector_top_k_is_that_of_one_database(cluster: Cluster) -> None:
 async def test_strict_top_k_is_that_of_one_database(cluster: Cluster) -> None:
     tied = 0
     for query in ENGLISH:
-        one = await cluster.whole.strict(query, Scope.everything(), NO_FILTERS, 10)
-        found = [await shard.strict(query, Scope.everything(), NO_FILTERS, 10) for shard in cluster.shards]
+        one = await cluster.whole.strict(query, EVERYTHING, NO_FILTERS, 10)
+        found = [await shard.strict(query, EVERYTHING, NO_FILTERS, 10) for shard in cluster.shards]
         assert list(merged(found, 10).items()) == list(one.items())
         tied += ties(one)
     assert tied > 10
@@ -124,6 +126,6 @@ async def test_the_approximate_index_gives_the_same_scores(cluster: Cluster, mon
     monkeypatch.setattr(reading, "EXACT_BELOW", 0)
     for word in ENGLISH:
         [query] = EMBEDDER.embed_queries([word])
-        one = await cluster.whole.vectors(query, Scope.everything(), NO_FILTERS, 10)
-        found = [await shard.vectors(query, Scope.everything(), NO_FILTERS, 10) for shard in cluster.shards]
+        one = await cluster.whole.vectors(query, EMBEDDER.id, EVERYTHING, NO_FILTERS, 10)
+        found = [await shard.vectors(query, EMBEDDER.id, EVERYTHING, NO_FILTERS, 10) for shard in cluster.shards]
         assert list(merged(found, 10).values()) == pytest.approx(list(one.values()))

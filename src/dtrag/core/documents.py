@@ -256,7 +256,8 @@ class SearchMetrics:
     that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
     the first ten results. `missing_editions` names the works without a text of the day `as_of`; it is one of the notes.
     `today` is set by a search as of an earlier day. `pack` is None unless a pack ranked the results. `expansions` are
-    the words that a lexicon added to the query of an explained search.
+    the words that a lexicon added to the query of an explained search. `vectors_pending`: passages in scope may wait
+    for their vectors, found by words alone until then.
     """
 
     mode: str = "hybrid"
@@ -280,6 +281,7 @@ class SearchMetrics:
     today: TodaysResults | None = None
     pack: PackFindings | None = None
     expansions: tuple[QueryExpansion, ...] = ()
+    vectors_pending: bool = False
 
     @property
     def note_statements(self) -> tuple[Statement, ...]:
@@ -426,7 +428,7 @@ class IndexedChunk:
     """An analysed chunk.
 
     `term_ids` (int32, ascending, distinct) and `frequencies` (float32, field-weighted occurrences) are parallel;
-    `length` is the sum of the frequencies. `vector` is None without an embedder for the chunk's language.
+    `length` is the sum of the frequencies.
     """
 
     chunk: Chunk
@@ -434,7 +436,6 @@ class IndexedChunk:
     length: int
     term_ids: Terms
     frequencies: Vector
-    vector: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)

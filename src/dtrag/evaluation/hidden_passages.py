@@ -45,9 +45,11 @@ class HidingIndex:
         """See `Index.lexical`."""
         return self._visible(await self._index.lexical(query, scope, filters, top_k + len(self._hidden)), top_k)
 
-    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, top_k: int) -> dict[str, float]:
+    async def vectors(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, top_k: int
+    ) -> dict[str, float]:
         """See `Index.vectors`."""
-        return self._visible(await self._index.vectors(query, scope, filters, top_k + len(self._hidden)), top_k)
+        return self._visible(await self._index.vectors(query, space, scope, filters, top_k + len(self._hidden)), top_k)
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
         """See `Index.statistics`; document frequencies exclude hidden passages."""

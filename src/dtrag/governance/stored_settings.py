@@ -9,7 +9,18 @@ from dtrag.core import lexicon_entry
 from dtrag.core.answers import confidence
 from dtrag.packs.regulation_ko.own_entries import unread
 
-KNOWN = frozenset({"generation", "analyzer", "embedder", "rebuilding", confidence.SETTING, lexicon_entry.SETTING})
+KNOWN = frozenset(
+    {
+        "generation",
+        "vectors",
+        "spaces",
+        "sources_read_with",
+        "analyzer",
+        "rebuilding",
+        confidence.SETTING,
+        lexicon_entry.SETTING,
+    }
+)
 
 
 def unused_settings(stored: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Analyses passages for the index: terms with field weights, language, vector, fingerprint."""
+"""Analyses passages for the index: terms with field weights, language, fingerprint, and the text of the vector."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dtrag import embedding_service
 from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument
 from dtrag.core.editions import Edition
 from dtrag.core.text.analysis import Analyzer, clean, language, term_id
 from dtrag.ingestion.chunking import CHUNKER, PDF_CHUNKER
-from dtrag.ports import Embedder, model_for, speaks
 
 TITLE_WEIGHT = 2.0
 BREADCRUMB_WEIGHT = 1.0
@@ -24,14 +22,12 @@ BREADCRUMB_WEIGHT = 1.0
 .812, cranfield hybrid +.003. Without the title every set loses (regulation articles .49, hotpotqa100 .76)."""
 LONGEST_NAME = 40
 """A title longer than this with which the text begins was made from the text: it counts once (kobest .957 -> .961)."""
-EMBEDDED_AT_ONCE = 64
-"""Passages that are embedded in one go, about .4 s: a cancelled ingest ends after that."""
 MOST_TERMS = 8_000
 """Distinct terms of one passage that are indexed, the most frequent first (pgvector's sparsevec holds 16,000)."""
 
 
 def analyse(document: ParsedDocument, chunk: Chunk, analyzer: Analyzer = Analyzer()) -> IndexedChunk:
-    """The chunk with its terms; without a vector."""
+    """The chunk with its terms."""
     frequencies: dict[int, float] = Counter(map(term_id, analyzer.terms(chunk.text)))  # type: ignore[assignment]
     length = float(sum(frequencies.values()))
     for field_text, weight in (
@@ -59,7 +55,6 @@ def title_weight(document: ParsedDocument) -> float:
 
 def fingerprint(
     document: ParsedDocument,
-    embedder: Embedder | None,
     analyzer: Analyzer = Analyzer(),
     *,
     edition: Edition | None = None,
@@ -77,7 +72,7 @@ def fingerprint(
         list(document.category_path or ()),
         dict(document.metadata),
         [analyzer.id, chunker, TITLE_WEIGHT, BREADCRUMB_WEIGHT, LONGEST_NAME],
-        embedder.id if embedder is not None and speaks(embedder, language(document.text)) else "",
+        "",  # where earlier releases named the embedder: other fingerprints would count every document as changed
     ]
     if edition is not None and edition.effective_from is not None:
         dates = sorted((label, day.isoformat()) for label, day in edition.article_dates.items())
@@ -86,14 +81,11 @@ def fingerprint(
     return hashlib.blake2b(text.encode("utf-8"), digest_size=32).digest()
 
 
-async def analyse_documents(
-    drafts: Sequence[Draft], embedder: Embedder | None, analyzer: Analyzer = Analyzer()
-) -> list[IndexedDocument]:
-    """Analyse and embed.
+async def analyse_documents(drafts: Sequence[Draft], analyzer: Analyzer = Analyzer()) -> list[IndexedDocument]:
+    """The documents with the terms of their passages.
 
     The analysis is pure Python and would only fight a thread for the interpreter: it runs here and yields after
-    every chunk, so that the writer keeps the database busy (slices of 5 ms cost a third of the speed). The embedder
-    releases the interpreter and runs in a thread.
+    every chunk, so that the writer keeps the database busy (slices of 5 ms cost a third of the speed).
     """
     analysed: list[list[IndexedChunk]] = []
     for draft in drafts:
@@ -102,8 +94,6 @@ async def analyse_documents(
             chunks.append(analyse(draft.passages.document, chunk, analyzer))
             await asyncio.sleep(0)
         analysed.append(chunks)
-    if embedder is not None:
-        await _embed(drafts, analysed, embedder)
     return [
         IndexedDocument(
             document_id=draft.document_id,
@@ -122,27 +112,10 @@ async def analyse_documents(
     ]
 
 
-async def _embed(drafts: Sequence[Draft], analysed: list[list[IndexedChunk]], embedder: Embedder) -> None:
-    places_of: dict[str, list[tuple[int, int]]] = {}
-    models: dict[str, Embedder] = {}
-    for row, chunks in enumerate(analysed):
-        for column, chunk in enumerate(chunks):
-            if (model := model_for(embedder, chunk.language)) is not None:
-                models[model.id] = model
-                places_of.setdefault(model.id, []).append((row, column))
-    for name, places in places_of.items():
-        texts = [_embedded_text(drafts[row].passages.document, analysed[row][column].chunk) for row, column in places]
-        for first in range(0, len(texts), EMBEDDED_AT_ONCE):
-            part = slice(first, first + EMBEDDED_AT_ONCE)
-            vectors = await asyncio.to_thread(embedding_service.embed_passages, texts[part], embedder=models[name])
-            for (row, column), vector in zip(places[part], vectors, strict=True):
-                analysed[row][column] = replace(analysed[row][column], vector=vector)
-
-
-def _embedded_text(document: ParsedDocument, chunk: Chunk) -> str:
+def embedded_text(title: str, breadcrumb: Sequence[str], text: str) -> str:
     """Title, last heading and passage: the text of the vector."""
-    heads = [document.title, *(head for head in chunk.breadcrumb[-1:] if head != document.title)]
-    return "\n".join([*(head for head in heads if head and not chunk.text.startswith(head)), chunk.text])
+    heads = [title, *(head for head in breadcrumb[-1:] if head != title)]
+    return "\n".join([*(head for head in heads if head and not text.startswith(head)), text])
 
 
 def cleaned(document: ParsedDocument) -> ParsedDocument:

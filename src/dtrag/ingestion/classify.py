@@ -11,6 +11,7 @@ documents that the others leave open.
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from datetime import UTC, datetime
 
 from cachetools import LRUCache
 
+from dtrag import embedding_service
 from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Vector, document_id
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
@@ -27,10 +29,10 @@ from dtrag.core.taxonomy.classification import Classification, Names, place, wit
 from dtrag.core.taxonomy.review import Placement
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.text.analysis import Analyzer
-from dtrag.errors import InvalidInput
+from dtrag.errors import DtragError, InvalidInput
 from dtrag.ingestion import chunking
-from dtrag.ingestion.analysis import analyse_documents
-from dtrag.ports import CategoryModel, Embedder, Index, IndexSnapshot, PlacementStore, speaks
+from dtrag.ingestion.analysis import analyse_documents, embedded_text
+from dtrag.ports import CategoryModel, Embedder, Index, IndexSnapshot, PlacementStore, model_for, speaks
 
 PER_NODE = 100
 MOST_SAMPLES = 10_000
@@ -42,6 +44,7 @@ beginning, a later one does not read them after each batch."""
 MODEL_CHARACTERS = 6_000
 """Of a text that a language model is given."""
 PLACED = "A person has put it there."
+_LOG = logging.getLogger(__name__)
 LEARNED_SCOPES = 32
 """Scopes for which the learned centroids are kept, the least recently used go first; each takes a few megabytes."""
 
@@ -60,7 +63,7 @@ class _Learned:
     `nodes` are the categories that a document can get.
     """
 
-    generation: int
+    version: tuple[int, int]
     chunks: int
     taxonomy: Taxonomy
     nodes: frozenset[int]
@@ -69,7 +72,7 @@ class _Learned:
 
     def holds(self, snapshot: IndexSnapshot, growing: bool) -> bool:
         """Whether it still does for this state. While the index is `growing`, a little behind is good enough."""
-        if self.generation == snapshot.generation:
+        if self.version == snapshot.version:
             return True
         return growing and self.taxonomy == snapshot.taxonomy and snapshot.statistics.chunks <= self.chunks * GROWN
 
@@ -79,7 +82,10 @@ DECIDED = stated("category_decided", "A reviewer put the document here.")
 
 
 class Classifier:
-    """Classifies by one index. `model` is a language model, or None."""
+    """Classifies by one index. `model` is a language model, or None.
+
+    Vectors are compared in one space: of several models that of English, which the formula is fitted to.
+    """
 
     def __init__(
         self,
@@ -92,7 +98,8 @@ class Classifier:
         self._store = store
         self._index = index_
         self._analyzer = analyzer
-        self._embedder = embedder
+        deciding = model_for(embedder, "en") or embedder
+        self._embedder = deciding if deciding is not None and deciding.decides else None
         self._model = model
         self._learned: LRUCache[frozenset[int] | None, _Learned] = LRUCache(LEARNED_SCOPES)
         self._learning = asyncio.Lock()
@@ -103,7 +110,7 @@ class Classifier:
         passages = chunking.split(ParsedDocument(title, text, "text/plain"))
         first = replace(passages, chunks=passages.chunks[:FIRST_PASSAGES])
         draft = Draft(document_id(""), first, document_id(""), "", UNCLASSIFIED, b"")
-        [document] = await analyse_documents([draft], self._embedder, self._analyzer)
+        [document] = await analyse_documents([draft], self._analyzer)
         return await self._place(document, learned)
 
     async def prepare(
@@ -155,7 +162,8 @@ class Classifier:
         return placed, reasons
 
     async def _place(self, document: IndexedDocument, learned: _Learned) -> Classification:
-        terms, vector = content(document, self._embedder)
+        terms = content(document)
+        vector = await self._mean_vector(document) if learned.centroids.vectors is not None else None
         classification = place(learned.taxonomy, learned.names, learned.centroids, terms, vector)
         if self._model is None or classification.accepted or not learned.nodes:
             return classification
@@ -163,6 +171,23 @@ class Classifier:
         text = f"{document.document.title}\n\n{document.document.text}"[:MODEL_CHARACTERS]
         path, confidence = await asyncio.to_thread(self._model.classify, text, paths)
         return with_model(learned.taxonomy, classification, path, confidence, learned.nodes)
+
+    async def _mean_vector(self, document: IndexedDocument) -> Vector | None:
+        """That of the first passages in languages of the model; None without any, and when the model fails."""
+        model, title = self._embedder, document.document.title
+        texts = [
+            embedded_text(title, indexed.chunk.breadcrumb, indexed.chunk.text)
+            for indexed in document.chunks[:FIRST_PASSAGES]
+            if speaks(model, indexed.language)
+        ]
+        if model is None or not texts:
+            return None
+        try:
+            vectors = await asyncio.to_thread(embedding_service.embed_passages, texts, embedder=model)
+        except DtragError as error:
+            _LOG.warning("a document is classified by its words: %s", error)
+            return None
+        return mean_vector(list(vectors))
 
     async def _known(self, viewer: Viewer, *, growing: bool = False) -> _Learned:
         """Centroids and names of the newest state in the viewer's scope, learned again only when they have to be."""
@@ -179,10 +204,11 @@ class Classifier:
         taxonomy = snapshot.taxonomy
         nodes = frozenset(taxonomy.nodes) if scope.nodes is None else scope.nodes & taxonomy.nodes.keys()
         per_node = max(LEAST_PER_NODE, min(PER_NODE, MOST_SAMPLES // max(1, len(nodes))))
-        samples = await self._store.samples(sorted(nodes), per_node) if nodes else []
+        space = self._embedder.id if self._embedder is not None else ""
+        samples = await self._store.samples(sorted(nodes), per_node, space) if nodes else []
         centroids = await asyncio.to_thread(Centroids.of, samples)
         names = Names(taxonomy, self._analyzer, nodes)
-        return _Learned(snapshot.generation, snapshot.statistics.chunks, taxonomy, nodes, names, centroids)
+        return _Learned(snapshot.version, snapshot.statistics.chunks, taxonomy, nodes, names, centroids)
 
 
 def _work(document: IndexedDocument) -> uuid.UUID:
@@ -191,12 +217,9 @@ def _work(document: IndexedDocument) -> uuid.UUID:
     return edition.work_id if edition is not None and edition.work_id is not None else document.document_id
 
 
-def content(document: IndexedDocument, embedder: Embedder | None) -> tuple[TermCounts, Vector | None]:
-    """Terms and mean vector of a document, as the index gives them back; the vector of passages by whose cosines the
-    embedder may decide."""
+def content(document: IndexedDocument) -> TermCounts:
+    """Terms of a document, as the index gives them back."""
     chunks = document.chunks[:FIRST_PASSAGES]
-    terms = TermCounts.of(
+    return TermCounts.of(
         [chunk.term_ids for chunk in chunks], [quantised(chunk.frequencies) * FREQUENCY_UNIT for chunk in chunks]
     )
-    deciding = [chunk for chunk in chunks if speaks(embedder, chunk.language, deciding=True)]
-    return terms, mean_vector([chunk.vector for chunk in deciding if chunk.vector is not None])

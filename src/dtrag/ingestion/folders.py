@@ -23,7 +23,7 @@ from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion.analysis import analyse_documents
 from dtrag.ingestion.exclusion import Excluded, walk
 from dtrag.ingestion.sources import CONTENT_BYTES, IngestReport, Source, content_digest
-from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser, Recorder, StoredFile
+from dtrag.ports import FolderStore, IndexWriter, Parser, Recorder, StoredFile
 
 MOST_GONE = 1 / 3
 """Share of a folder's files that may go without `--prune-all`: a disk that is not mounted shows a folder without most
@@ -117,14 +117,12 @@ class FolderSync:
         writer: IndexWriter,
         parser: Parser,
         *,
-        embedder: Embedder | None,
         analyzer: Analyzer,
         record: Recorder,
     ):
         self._store = store
         self._writer = writer
         self._parser = parser
-        self._embedder = embedder
         self._analyzer = analyzer
         self._record = record
 
@@ -240,7 +238,7 @@ class FolderSync:
     ) -> dict[uuid.UUID, uuid.UUID]:
         """Write copies of the drafts with the address of `source`; returns old id -> new id.
 
-        Their vectors are copied; only a document with another title is embedded again.
+        Vectors are copied but for those of documents with another title, and of editions, which keep their ids.
         """
         fingerprints = await self._writer.fingerprints([draft.document_id for draft in drafts])
         copies = {
@@ -248,17 +246,11 @@ class FolderSync:
             for draft in drafts
         }
         moved = {old: copy.document_id for old, copy in copies.items()}
-        retitled = [copy for copy in copies.values() if not copy.fingerprint]
-        same = {old: copy for old, copy in copies.items() if copy.fingerprint}
-        vectors = await self._store.vectors_of(list(same))
-        documents = await analyse_documents(retitled, self._embedder, self._analyzer)
-        analysed = await analyse_documents(list(same.values()), None, self._analyzer)
-        for old, document in zip(same, analysed, strict=True):
-            stored = vectors.get(old, {})
-            chunks = tuple(replace(chunk, vector=stored.get(chunk.chunk.ordinal)) for chunk in document.chunks)
-            documents.append(replace(document, chunks=chunks))
+        documents = await analyse_documents(list(copies.values()), self._analyzer)
         there = await self._writer.fingerprints(list(moved.values()))
         await self._writer.write([replace(each, replaces=each.document_id in there) for each in documents])
+        same = {old: new for old, new in moved.items() if old != new and copies[old].fingerprint}
+        await self._store.copy_vectors(same)
         return moved
 
     async def _note(self, action: str, file: StoredFile, documents: Sequence[uuid.UUID]) -> None:

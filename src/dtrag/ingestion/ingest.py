@@ -1,8 +1,8 @@
-"""The pipeline of documents into the index: file → parser → passages → terms and vectors → one transaction.
+"""The pipeline of documents into the index: file → parser → passages → terms → one transaction.
 
 Documents are collected into batches over all files; a batch is acknowledged (counted in the report and the progress)
 when the database has it on disk. A file that was read to its end without a failure is recorded: the next ingest skips
-the same bytes, and removes the documents that are no longer in the file.
+the same bytes, and removes the documents that are no longer in the file. Vectors follow (ingestion/vectors.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dtrag.ingestion.editions import Editions
 from dtrag.ingestion.reading import Batch, SourceReader, Splitter
 from dtrag.ingestion.sources import IngestReport, Progress, ReadSource, Source
 from dtrag.ingestion.write_guard import WriteGuard
-from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser
+from dtrag.ports import FolderStore, IndexWriter, Parser
 
 QUEUED_BATCHES = 2
 """Batches that may wait before each stage: reading and analysing run ahead of the writer by so much."""
@@ -42,7 +42,6 @@ class Ingestion:
         self,
         writer: IndexWriter,
         parser: Parser,
-        embedder: Embedder | None,
         splitters: Sequence[Splitter] = (),
         analyzer: Analyzer = Analyzer(),
         *,
@@ -52,7 +51,6 @@ class Ingestion:
     ):
         self._writer = writer
         self._parser = parser
-        self._embedder = embedder
         self._analyzer = analyzer
         self._splitters = splitters
         self._folders = folders
@@ -68,12 +66,13 @@ class Ingestion:
         *,
         work: str = "",
         effective_from: date | None = None,
+        read_with: str = "",
     ) -> IngestReport:
         """Read every source; a file that fails is reported, and the others are read.
 
-        `work` and `effective_from` are the name and date of editions that state none. Nothing outside of `scope` is
-        written or overwritten. Raises `InvalidInput` for a limited scope without a category, and `Forbidden` for a
-        category outside of the scope.
+        `work` and `effective_from` are the name and date of editions that state none; `read_with`: see
+        `IndexSettings.register`. Nothing outside of `scope` is written or overwritten. Raises `InvalidInput` for a
+        limited scope without a category, and `Forbidden` for a category outside of the scope.
         """
         report = IngestReport(files=len(sources))
         guard = WriteGuard(self._writer, scope)
@@ -83,7 +82,7 @@ class Ingestion:
             self._writer,
             self._parser,
             self._splitters,
-            embedder=self._embedder,
+            read_with=read_with,
             analyzer=self._analyzer,
             category=category,
             guard=guard,
@@ -108,11 +107,11 @@ class Ingestion:
     async def analysed(
         self, batch: Batch, report: IngestReport, works: dict[uuid.UUID, Classification]
     ) -> list[IndexedDocument]:
-        """The documents of a batch with terms, vectors and, without a category of their own, a classified one.
+        """The documents of a batch with terms and, without a category of their own, a classified one.
 
         `works` holds the classified works of the run.
         """
-        documents = await analyse_documents(batch.drafts, self._embedder, self._analyzer)
+        documents = await analyse_documents(batch.drafts, self._analyzer)
         await self._keep_decisions(batch)
         if self._classifier is not None:
             documents, placements = await self._classifier.prepare(documents, works)

@@ -20,7 +20,7 @@ from dtrag.ingestion.chunking import CHUNKER, PDF_CHUNKER
 from dtrag.ingestion.editions import Editions
 from dtrag.ingestion.sources import SHOWN_DOCUMENTS, IngestReport, ReadSource, Source, content_digest
 from dtrag.ingestion.write_guard import WriteGuard
-from dtrag.ports import Embedder, IndexWriter, Parser
+from dtrag.ports import IndexWriter, Parser
 
 BATCH_CHUNKS = 512
 """Chunks per batch, about: large enough that the flush to disk is a small share, small enough for steady progress."""
@@ -52,7 +52,10 @@ class Batch:
 
 
 class SourceReader:
-    """Reads the sources of one run. `report` gets the failures and what is unchanged."""
+    """Reads the sources of one run. `report` gets the failures and what is unchanged.
+
+    `read_with`: see `IndexSettings.register`.
+    """
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class SourceReader:
         parser: Parser,
         splitters: Sequence[Splitter],
         *,
-        embedder: Embedder | None,
+        read_with: str,
         analyzer: Analyzer,
         category: CategoryPath | None,
         guard: WriteGuard,
@@ -72,7 +75,7 @@ class SourceReader:
         self._max_passages = max_passages
         self._parser = parser
         self._splitters = splitters
-        self._embedder = embedder
+        self._read_with = read_with
         self._analyzer = analyzer
         self._category = category
         self._guard = guard
@@ -190,7 +193,7 @@ class SourceReader:
             source.source_id,
             uri,
             node,
-            fingerprint(document, self._embedder, self._analyzer, edition=edition, uri=uri),
+            fingerprint(document, self._analyzer, edition=edition, uri=uri),
             source_path=clean(source.source_path),
             edition=edition,
         )
@@ -232,7 +235,7 @@ class SourceReader:
         versions = (
             self._analyzer.id,
             PDF_CHUNKER if source.name.lower().endswith(".pdf") else CHUNKER,
-            self._embedder.id if self._embedder else "",
+            self._read_with,
             str(self._category),
             self._editions.id,
         )

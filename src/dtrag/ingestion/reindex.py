@@ -1,4 +1,4 @@
-"""Rebuilds the index from the stored texts, for a new analyzer or embedder."""
+"""Rebuilds the index from the stored texts, for a new analyzer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from dataclasses import replace
 from dtrag.core.documents import Draft
 from dtrag.core.text.analysis import Analyzer
 from dtrag.ingestion.analysis import analyse_documents, fingerprint
-from dtrag.ports import Embedder, IndexWriter
+from dtrag.ports import IndexWriter
 
 BATCH_DOCUMENTS = 200
 
 
 async def reindex(
     writer: IndexWriter,
-    embedder: Embedder | None,
     on_progress: Callable[[int], None] | None = None,
     analyzer: Analyzer = Analyzer(),
 ) -> int:
@@ -24,10 +23,8 @@ async def reindex(
     done = 0
     after: uuid.UUID | None = None
     while drafts := await writer.read_back(after, BATCH_DOCUMENTS):
-        marked = [
-            replace(draft, fingerprint=_fingerprint(draft, embedder, analyzer), replaces=True) for draft in drafts
-        ]
-        await writer.write(await analyse_documents(marked, embedder, analyzer))
+        marked = [replace(draft, fingerprint=_fingerprint(draft, analyzer), replaces=True) for draft in drafts]
+        await writer.write(await analyse_documents(marked, analyzer))
         after = drafts[-1].document_id
         done += len(drafts)
         if on_progress is not None:
@@ -36,5 +33,5 @@ async def reindex(
     return done
 
 
-def _fingerprint(draft: Draft, embedder: Embedder | None, analyzer: Analyzer) -> bytes:
-    return fingerprint(draft.passages.document, embedder, analyzer, edition=draft.edition, uri=draft.source_uri)
+def _fingerprint(draft: Draft, analyzer: Analyzer) -> bytes:
+    return fingerprint(draft.passages.document, analyzer, edition=draft.edition, uri=draft.source_uri)

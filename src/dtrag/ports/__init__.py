@@ -47,6 +47,7 @@ from dtrag.ports.stores import Stores
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore, Fetcher, ToolServer, WebReply, WebRequest
 from dtrag.ports.traces import TraceStore
+from dtrag.ports.vectors import VectorStore, VectorTurn, WaitingBatch, WaitingPassage
 
 __all__ = [
     "NOT_CONFIGURED",
@@ -96,6 +97,10 @@ __all__ = [
     "TaxonomyStore",
     "ToolServer",
     "TraceStore",
+    "VectorStore",
+    "VectorTurn",
+    "WaitingBatch",
+    "WaitingPassage",
     "Warmable",
     "WebReply",
     "WebRequest",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from dtrag.core.documents import Draft, ParsedDocument, Vector
+from dtrag.core.documents import Draft, ParsedDocument
 
 
 class Parser(Protocol):
@@ -49,8 +49,8 @@ class FolderStore(Protocol):
     async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:
         """The next `limit` documents of a file as they were written, ordered by id, after the id `after`."""
 
-    async def vectors_of(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[int, Vector]]:
-        """Document id -> ordinal of a passage -> its vector, shape (dim,)."""
+    async def copy_vectors(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Copy the vectors of the passages of old documents to those of new ones, which have the same passages."""
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Transfer decisions, placements and review items from old document ids to new ones."""

@@ -16,35 +16,47 @@ from dtrag.core.editions import Edition, WorkBeginning
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import IndexMismatch
-from dtrag.ports.models import Embedder
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSnapshot:
     """State of the index at one generation.
 
-    `settings` holds the stored settings by name (`generation`, `analyzer`, `embedder`, `calibration`); `statistics`
-    are those of all passages, whatever their scope.
+    `settings` holds the stored settings by name (`generation`, `vectors`, `analyzer`, `spaces`, `calibration`);
+    `statistics` are those of all passages, whatever their scope. `waiting` are the categories of documents with
+    passages that wait for their vectors.
     """
 
     settings: Mapping[str, Any]
     statistics: LexicalStatistics
     taxonomy: Taxonomy
+    waiting: frozenset[int] = frozenset()
 
     @property
     def generation(self) -> int:
-        """Number that grows with every committed write."""
+        """Number that grows with every committed write of documents, categories or settings."""
         return int(self.settings["generation"])
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """The generation, and the number of the last change of the vectors: results depend on both."""
+        return self.generation, int(self.settings.get("vectors", 0))
 
-def check_identity(settings: Mapping[str, Any], analyzer: str, embedder: Embedder | None) -> None:
-    """Raise `IndexMismatch` when the index with these settings was built with another analyzer or embedder."""
+    def awaits_vectors(self, scope: Scope, language: str, space: str) -> bool:
+        """Whether a passage in scope may wait for its vector, for questions in this language and space.
+
+        All do while another model is recorded for the language: its vectors are not compared.
+        """
+        if self.settings.get("spaces", {}).get(language, space) != space:
+            return True
+        return bool(self.waiting if scope.nodes is None else self.waiting & scope.nodes)
+
+
+def check_identity(settings: Mapping[str, Any], analyzer: str) -> None:
+    """Raise `IndexMismatch` when the index with these settings was built with another analyzer."""
     built_with = settings.get("analyzer", analyzer)
     if built_with != analyzer:
-        raise IndexMismatch(what="the analyzer", stored=built_with, configured=analyzer)
-    stored_id = settings.get("embedder", {}).get("id")
-    if embedder is not None and stored_id is not None and stored_id != embedder.id:
-        raise IndexMismatch(what="the embedder", stored=stored_id, configured=embedder.id)
+        raise IndexMismatch(stored=built_with, configured=analyzer)
 
 
 def valid_day(scope: Scope) -> date:
@@ -72,8 +84,13 @@ class Index(Protocol):
     async def strict_note(self, scope: Scope) -> str:
         """Why results of `strict` may be incomplete at the moment; "" when they are complete."""
 
-    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
-        """Chunk id -> cosine similarity of the `limit` nearest passages, nearest first. `query` has shape (dim,)."""
+    async def vectors(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """Chunk id -> cosine similarity of the `limit` nearest passages, nearest first. `query` has shape (dim,).
+
+        Only vectors of `space` are compared: those of the model with this id.
+        """
 
     async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
         """Passages of a document in their order; empty when the document does not exist or is out of scope."""
@@ -104,8 +121,10 @@ class Index(Protocol):
     async def work_beginnings(self, scope: Scope) -> list[WorkBeginning]:
         """Where the editions of each work in scope begin, whatever the day of the scope."""
 
-    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
-        """Chunk id -> cosine similarity of exactly these passages; absent when out of scope or without a vector."""
+    async def vector_scores(
+        self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
+    ) -> dict[str, float]:
+        """Chunk id -> cosine similarity of exactly these passages; absent when out of scope or without one."""
 
     def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
         """Condition for filters and scope, and its parameters; values are never part of the text."""
@@ -236,11 +255,14 @@ class IndexSettings(Protocol):
     All methods raise `DatabaseUnavailable`.
     """
 
-    async def register(self, analyzer: str, embedder: Embedder | None) -> None:
-        """Record analyzer and embedder, when none are recorded. Raises `IndexMismatch` when others are."""
+    async def register(self, analyzer: str) -> str:
+        """Record the analyzer, when none is recorded. Raises `IndexMismatch` when another one is.
+
+        Returns what an earlier release added to the fingerprints of sources: the id of its embedder, or "".
+        """
 
     async def forget(self) -> None:
-        """Delete everything that depends on analyzer and embedder; the documents stay, to be indexed again."""
+        """Delete everything that was computed from the documents, which stay, to be indexed again."""
 
     async def rebuilt(self) -> None:
         """Record that every document has been indexed again after `forget`."""

@@ -15,6 +15,7 @@ from dtrag.ports.packs import RegulationStore
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore
 from dtrag.ports.traces import TraceStore
+from dtrag.ports.vectors import VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Stores:
     index: DocumentIndex
     index_settings: IndexSettings
     writer: IndexWriter
+    vectors: VectorStore
     folders: FolderStore
     regulations: RegulationStore
     placements: PlacementStore

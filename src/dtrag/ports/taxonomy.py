@@ -67,8 +67,11 @@ class TaxonomyStore(Protocol):
 class PlacementStore(Protocol):
     """Training data of the classifier, and its results."""
 
-    async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
-        """Documents with a trusted category: at most `per_node` of each node, those that a person decided first."""
+    async def samples(self, nodes: Sequence[int], per_node: int, space: str) -> list[Sample]:
+        """Documents with a trusted category: at most `per_node` of each node, those that a person decided first.
+
+        Their vectors are those of the model with the id `space`.
+        """
 
     async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
         """Document id -> node, for the documents whose category a person decided."""

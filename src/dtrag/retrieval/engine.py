@@ -20,7 +20,7 @@ from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import QueryCharacteristics, analyze_query
 from dtrag.current_app import active
 from dtrag.errors import InvalidInput
-from dtrag.ports import Embedder, Index, NamedPassages, QueryPack, check_identity
+from dtrag.ports import Embedder, Index, NamedPassages, QueryPack, check_identity, model_for
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
 from dtrag.retrieval.day_texts import fetch_of_day, is_earlier
@@ -165,7 +165,7 @@ class HybridSearchEngine:
         `as_of` (2024-03-01) searches the editions that were valid on that day, instead of today's.
         `highlight` marks the words of the query in the passages, about .1 ms for each.
         `explain` explains the rank of each passage; `metrics.absent` explains why `explain_documents` are missing.
-        Raises `InvalidInput`, `IndexMismatch` (built with another analyzer or embedder), and `DatabaseUnavailable`.
+        Raises `InvalidInput`, `IndexMismatch` (built with another analyzer), and `DatabaseUnavailable`.
         """
         with self._statistics.counting_errors():
             await self.load(query, mode, scope=scope)
@@ -372,13 +372,14 @@ class HybridSearchEngine:
     ) -> Results:
         """The `top_k` passages nearest to the vector, with their text.
 
-        An override of this method supplies the vector candidates of every search (retrieval/overrides.py).
+        The vector is one of the model for English where the embedder has several. An override of this method supplies
+        the vector candidates of every search (retrieval/overrides.py).
         """
         embedder = self._embedder.embedder
         vector = parse_vector(query_embedding, embedder.dim if embedder is not None else None)
         limit = passage_count("top_k", top_k)
         target = await self._target(SearchFilters.parse(filters, self.filter_keys), self._viewer(scope))
-        outcome = RetrieverOutcome()
+        outcome = RetrieverOutcome(model=model_for(embedder, "en") or embedder)
         async with outcome.isolated(None):
             await self._vector.nearest(vector, limit, target, outcome)
         results = await self._fetch_alone(target, RetrieverOutcome(skipped=True), outcome)
@@ -451,7 +452,7 @@ class HybridSearchEngine:
 
     async def _target(self, filters: SearchFilters, viewer: Viewer) -> SearchTarget:
         snapshot = await self._index.snapshot()
-        check_identity(snapshot.settings, self._analyzer.id, self._embedder.embedder)
+        check_identity(snapshot.settings, self._analyzer.id)
         self._taxonomy = snapshot.taxonomy
         return SearchTarget.of(snapshot, filters, viewer)
 
@@ -518,4 +519,5 @@ def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
         missing_editions=metrics.missing_editions,
         today=metrics.today,
         pack=metrics.pack,
+        vectors_pending=metrics.vectors_pending,
     )

@@ -90,8 +90,8 @@ class Explainer:
         if missing and lexical.lexical_query is not None:
             sums |= await self.index.lexical_scores(lexical.lexical_query, missing, scope)
         cosines, missing = _of_candidates(vector, chunk_ids)
-        if missing and vector.vector is not None:
-            cosines |= await self.index.vector_scores(vector.vector, missing, scope)
+        if missing and vector.vector is not None and vector.model is not None:
+            cosines |= await self.index.vector_scores(vector.vector, vector.model.id, missing, scope)
         return sums, cosines
 
     def _share(self, total: float) -> float:

@@ -116,6 +116,7 @@ async def vector_shares(
     index: Index, target: SearchTarget, outcome: RetrieverOutcome, passages: Sequence[str]
 ) -> dict[str, float]:
     """Chunk id -> vector score in [0, 1], of the passages in scope that have a vector."""
-    if outcome.vector is None:
+    if outcome.vector is None or outcome.model is None:
         return {}
-    return similarity(outcome.model, await index.vector_scores(outcome.vector, passages, target.scope))
+    cosines = await index.vector_scores(outcome.vector, outcome.model.id, passages, target.scope)
+    return similarity(outcome.model, cosines)

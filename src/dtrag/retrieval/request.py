@@ -161,7 +161,7 @@ class SearchTarget:
     def cache_key(self) -> Hashable:
         """A key that no other target has, and that changes with every write to the index."""
         return (
-            self.snapshot.generation,
+            self.snapshot.version,
             self.snapshot.taxonomy.version,
             self.is_rebuilding,
             self.scope.nodes,

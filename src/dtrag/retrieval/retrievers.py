@@ -36,7 +36,7 @@ class RetrieverOutcome:
 
     `raw_scores` are BM25 sums or cosines. `scores` lie in [0, 1]; a lexical one is a share of the highest score that
     the query can reach, a vector one what `similarity` makes of a cosine. `lexical_query` and `vector` are the query in
-    the retriever's own form; `model` made the vector.
+    the retriever's own form; `model` made the vector. `pending`: passages in scope may wait for vectors of this model.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -49,6 +49,7 @@ class RetrieverOutcome:
     lexical_query: LexicalQuery | None = None
     vector: Vector | None = None
     model: Embedder | None = None
+    pending: bool = False
 
     @property
     def candidates(self) -> dict[str, float] | None:
@@ -140,13 +141,16 @@ class VectorRetriever:
             vector = await self._embedder.embed(request.query, limits.embedding)
             outcome.embedding_seconds = time.perf_counter() - started
             outcome.model = self._embedder.model(request.query)
+            if outcome.model is not None:
+                code, space = language(request.query), outcome.model.id
+                outcome.pending = target.snapshot.awaits_vectors(target.scope, code, space)
             await self.nearest(vector, request.vector_candidates, target, outcome)
         return outcome
 
     async def nearest(self, vector: Vector, limit: int, target: SearchTarget, outcome: RetrieverOutcome) -> None:
-        """Write the `limit` passages nearest to the vector into the outcome."""
-        outcome.vector = vector
-        outcome.raw_scores = await self._index.vectors(vector, target.scope, target.filters, limit)
+        """Write the `limit` passages nearest to the vector, which `outcome.model` made, into the outcome."""
+        outcome.vector, space = vector, outcome.model.id if outcome.model is not None else ""
+        outcome.raw_scores = await self._index.vectors(vector, space, target.scope, target.filters, limit)
         outcome.scores = similarity(outcome.model, outcome.raw_scores)
 
 

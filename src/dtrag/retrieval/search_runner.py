@@ -97,7 +97,7 @@ class SearchRunner:
             missing_editions,
             _changed_note(search.request.query, search.target.scope, today),
             ranking.lexical.note,
-            ranking.vector.note,
+            ranking.vector.note or _pending_note(ranking.vector.pending),
             reading_note,
         )
         return results, SearchMetrics(
@@ -118,6 +118,7 @@ class SearchRunner:
             today=today,
             pack=findings,
             expansions=expansions,
+            vectors_pending=ranking.vector.pending,
         )
 
     async def _named(self, search: Search, degraded: list[str]) -> NamedPassages | None:
@@ -256,6 +257,15 @@ def _changed_note(query: str, scope: Scope, today: TodaysResults | None) -> str:
     first = (passage.chunk_id for passage in today.passages[:NAMED_CHANGES])
     changed = [text for chunk_id in first for text in today.changed.get(chunk_id, ())]
     return changed_later(changed, scope.as_of, korean=language(query) == "ko")
+
+
+def _pending_note(pending: bool) -> str:
+    if pending:
+        return stated(
+            "vectors_pending",
+            "Vectors of some passages are still being made: until then these are found by their words only.",
+        )
+    return ""
 
 
 def _rebuilding_note(target: SearchTarget) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +18,6 @@ from dtrag.core.manifest import manifest_from_category
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.trace import Trace
 from dtrag.ingestion.analysis import analyse, fingerprint
-from dtrag.ports import Embedder, model_for
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
 """The time at which things happen in tests, unless they say otherwise."""
@@ -37,7 +35,6 @@ def indexed_document(
     metadata: Mapping[str, Scalar] | None = None,
     passages: Sequence[Mapping[str, Scalar]] = (),
     content_type: str = "text/plain",
-    embedder: Embedder | None = None,
     analyzer: Analyzer = Analyzer(),
     replaces: bool = False,
 ) -> IndexedDocument:
@@ -53,11 +50,6 @@ def indexed_document(
         chunks.append(Chunk(ordinal, start, start + len(text), text, metadata=details))
     document = ParsedDocument(title or uri, body, content_type, metadata=dict(metadata or {}))
     indexed = [analyse(document, chunk, analyzer) for chunk in chunks]
-    models = [model_for(embedder, chunk.language) for chunk in indexed]
-    indexed = [
-        replace(chunk, vector=model.embed_documents([chunk.chunk.text])[0]) if model is not None else chunk
-        for chunk, model in zip(indexed, models, strict=True)
-    ]
     return IndexedDocument(
         document_id=document_id(uri),
         source_id=document_id(source_uri or uri),
@@ -65,7 +57,7 @@ def indexed_document(
         document=document,
         node_id=node_id,
         language=language(body),
-        fingerprint=fingerprint(document, embedder, analyzer),
+        fingerprint=fingerprint(document, analyzer),
         chunks=tuple(indexed),
         replaces=replaces,
         source_path=source_path,

@@ -52,6 +52,7 @@ async def add_texts(
             path.write_text(text, "utf-8")
             sources.append(Source(path, name, f"text:{name}", source_path=name))
         report = await app.ingest_sources(sources, category, scope=scope)
+        await app.vectors.fill()
     if report.failed:
         failed, reason = report.failed[0]
         name = next(source.name for source in sources if str(source.path) == failed)

@@ -15,7 +15,7 @@ import pytest
 from dtrag.core.documents import Chunk, ChunkedDocument, Draft, ParsedDocument, Vector
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.ingestion import analysis
-from dtrag.ingestion.analysis import MOST_TERMS, analyse, analyse_documents, cleaned, fingerprint
+from dtrag.ingestion.analysis import MOST_TERMS, analyse, analyse_documents, cleaned, embedded_text, fingerprint
 from dtrag.ingestion.chunking import split
 from tests.toy import ToyEmbedder
 
@@ -52,7 +52,6 @@ def test_terms_of_title_and_headings_count_with_those_of_the_body() -> None:
     assert counts == {term_id(term): float(count) for term, count in expected.items()}
     assert chunk.length == sum(expected.values())
     assert chunk.language == "en"
-    assert chunk.vector is None
 
 
 def test_term_ids_ascend_in_the_types_of_the_index() -> None:
@@ -91,39 +90,32 @@ def test_of_too_many_terms_the_most_frequent_are_kept() -> None:
     ],
 )
 def test_a_fingerprint_changes_with_what_is_written(change: dict[str, Any]) -> None:
-    assert fingerprint(replace(DOCUMENT, **change), None) != fingerprint(DOCUMENT, None)
+    assert fingerprint(replace(DOCUMENT, **change)) != fingerprint(DOCUMENT)
 
 
 def test_a_fingerprint_does_not_change_with_what_is_not_written() -> None:
     same = replace(DOCUMENT, metadata={"b": "x", "a": 1}, category_path=("HR",))
-    assert fingerprint(same, None) == fingerprint(DOCUMENT, None)
-    assert len(fingerprint(DOCUMENT, None)) == 32
-
-
-def test_a_fingerprint_depends_on_the_embedder_for_its_languages() -> None:
-    one, other = ToyEmbedder(), ToyEmbedder(id="toy@00000002")
-    korean = replace(DOCUMENT, text="밸브가 닫힌다.")
-    assert len({fingerprint(DOCUMENT, embedder) for embedder in (None, one, other)}) == 3
-    assert len({fingerprint(korean, embedder) for embedder in (None, one, other)}) == 1
+    assert fingerprint(same) == fingerprint(DOCUMENT)
+    assert len(fingerprint(DOCUMENT)) == 32
 
 
 @pytest.mark.parametrize("constant", ["CHUNKER", "TITLE_WEIGHT", "BREADCRUMB_WEIGHT"])
 def test_a_fingerprint_depends_on_the_index_format(constant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint(DOCUMENT, None)
+    before = fingerprint(DOCUMENT)
     monkeypatch.setattr(analysis, constant, "another")
-    assert fingerprint(DOCUMENT, None) != before
+    assert fingerprint(DOCUMENT) != before
 
 
 def test_only_pdfs_are_written_again_for_their_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     pdf = replace(DOCUMENT, content_type="application/pdf")
-    before = [fingerprint(document, None) for document in (DOCUMENT, pdf)]
+    before = [fingerprint(document) for document in (DOCUMENT, pdf)]
     monkeypatch.setattr(analysis, "PDF_CHUNKER", "another")
-    after = [fingerprint(document, None) for document in (DOCUMENT, pdf)]
+    after = [fingerprint(document) for document in (DOCUMENT, pdf)]
     assert [same == other for same, other in zip(before, after, strict=True)] == [True, False]
 
 
 def test_a_fingerprint_depends_on_the_analyzer() -> None:
-    assert fingerprint(DOCUMENT, None, Analyzer(id="another")) != fingerprint(DOCUMENT, None)
+    assert fingerprint(DOCUMENT, Analyzer(id="another")) != fingerprint(DOCUMENT)
 
 
 def test_terms_of_an_optional_part_are_indexed_with_the_others() -> None:
@@ -140,56 +132,21 @@ async def test_a_long_analysis_lets_other_tasks_run() -> None:
         turns.append("other")
 
     waiting = asyncio.create_task(other())
-    (written,) = await analyse_documents([_draft(DOCUMENT, *[_chunk("The valve closes.")] * 20)], None)
+    (written,) = await analyse_documents([_draft(DOCUMENT, *[_chunk("The valve closes.")] * 20)])
     assert turns == ["other"]
     assert len(written.chunks) == 20
     await waiting
 
 
-async def test_only_languages_of_the_embedder_get_vectors() -> None:
-    embedder = Listening()
-    korean = replace(DOCUMENT, title="밸브", text="밸브가 닫힌다.")
-    mixed = _draft(DOCUMENT, _chunk("The valve closes."), _chunk("밸브가 닫힌다."), _chunk("1. 2. 3."))
-    first, second = await analyse_documents([mixed, _draft(korean, _chunk("밸브가 닫힌다."))], embedder)
-    assert [chunk.vector is not None for chunk in first.chunks] == [True, False, False]
-    assert [chunk.vector is not None for chunk in second.chunks] == [False]
-    assert (first.language, second.language) == ("en", "ko")
-    assert len(embedder.heard) == 1
-
-
-async def test_an_embedder_of_every_language_embeds_all_and_each_passage_gets_its_own_vector() -> None:
-    embedder = Listening(languages=frozenset({"*"}))
-    (written,) = await analyse_documents(
-        [_draft(DOCUMENT, _chunk("The valve closes."), _chunk("밸브가 닫힌다."))], embedder
-    )
-    expected = embedder.embed_documents(["Valves\nThe valve closes.", "Valves\n밸브가 닫힌다."])
-    vectors = [chunk.vector for chunk in written.chunks if chunk.vector is not None]
-    np.testing.assert_array_equal(vectors, expected)
-
-
-async def test_no_vector_without_an_embedder_and_no_call_without_a_text() -> None:
-    (written,) = await analyse_documents([_draft(DOCUMENT, _chunk("The valve closes."))], None)
-    assert written.chunks[0].vector is None
-    embedder = Listening()
-    assert (await analyse_documents([_draft(DOCUMENT, _chunk("밸브가 닫힌다."))], embedder))[0].chunks[0].vector is None
-    assert embedder.heard == []
-    assert await analyse_documents([], embedder) == []
-
-
-async def test_what_is_embedded_has_title_and_last_heading_once() -> None:
-    embedder = Listening()
-    chunks = (
-        _chunk("It closes.", "Boilers", "Closing"),
-        _chunk("It opens.", "Valves"),
-        _chunk("Valves open.", "Opening"),
-    )
-    await analyse_documents([_draft(DOCUMENT, *chunks)], embedder)
-    assert embedder.heard == ["Valves\nClosing\nIt closes.", "Valves\nIt opens.", "Opening\nValves open."]
+def test_what_is_embedded_has_title_and_last_heading_once() -> None:
+    assert embedded_text("Valves", ("Boilers", "Closing"), "It closes.") == "Valves\nClosing\nIt closes."
+    assert embedded_text("Valves", ("Valves",), "It opens.") == "Valves\nIt opens."
+    assert embedded_text("Valves", ("Opening",), "Valves open.") == "Opening\nValves open."
 
 
 async def test_a_draft_keeps_its_place_and_identity() -> None:
     draft = _draft(DOCUMENT, *split(DOCUMENT).chunks)
-    (written,) = await analyse_documents([draft], None)
+    (written,) = await analyse_documents([draft])
     assert (written.document_id, written.source_id, written.source_uri) == (
         draft.document_id,
         draft.source_id,

@@ -37,7 +37,7 @@ class Memory:
     chunks: int = 20
     read: int = 0
 
-    async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
+    async def samples(self, nodes: Sequence[int], per_node: int, space: str) -> list[Sample]:
         self.read += 1
         return self.known
 
@@ -67,7 +67,7 @@ class Oracle:
 def memory() -> Memory:
     rows = [(n, 2 if n % 2 else 3, SOUP if n % 2 else HEDGE) for n in range(20)]
     documents = [(node, indexed_document(f"{n}", [f"{text} {n}"])) for n, node, text in rows]
-    return Memory([Sample(document.document_id, node, content(document, None)[0]) for node, document in documents])
+    return Memory([Sample(document.document_id, node, content(document)) for node, document in documents])
 
 
 def classifier(store: Memory, model: Oracle | None = None) -> Classifier:

@@ -115,7 +115,9 @@ class MemoryIndex:
         words = counted(query).keys()
         return _best({key: 0.5 for key in self._seen(scope, filters) if words <= self._counts[key].keys()}, wanted)
 
-    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+    async def vectors(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, wanted: int
+    ) -> dict[str, float]:
         await self._enter("vectors")
         return _best(self._cosines(query, self._seen(scope, filters)), wanted)
 
@@ -141,7 +143,9 @@ class MemoryIndex:
     async def work_beginnings(self, scope: Scope) -> list[WorkBeginning]:
         return []
 
-    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+    async def vector_scores(
+        self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
+    ) -> dict[str, float]:
         await self._enter("vector_scores")
         return self._cosines(query, [key for key in chunk_ids if key in self._seen(scope)])
 

@@ -213,15 +213,26 @@ async def test_an_index_that_is_being_rebuilt_is_searched_with_a_note() -> None:
     assert "being rebuilt" in metrics.notes[0]
 
 
-async def test_an_index_built_with_another_analyzer_or_embedder_is_rejected() -> None:
+async def test_an_index_built_with_another_analyzer_is_rejected() -> None:
     index = small_index()
     index.settings["analyzer"] = "another"
     with pytest.raises(IndexMismatch, match="analyzer"):
         await engine_on(index).search("kettle", scope=EVERYTHING)
     await engine_on(index, analyzer=Analyzer(id="another")).search("kettle", scope=EVERYTHING)
-    index.settings["embedder"] = {"id": "toy@00000009"}
-    with pytest.raises(IndexMismatch, match="embedder"):
-        await engine_on(index, ToyEmbedder(), analyzer=Analyzer(id="another")).search("kettle", scope=EVERYTHING)
+
+
+async def test_a_search_before_all_vectors_are_made_states_it_and_is_not_served_afterwards() -> None:
+    embedder = ToyEmbedder()
+    index = small_index(embedder)
+    engine = engine_on(index, embedder, scope=EVERYTHING)
+    index.settings["spaces"] = {"en": "toy@00000009"}
+    _, metrics = await engine.search("kettle valve")
+    assert metrics.vectors_pending
+    assert "still being made" in metrics.notes[0]
+    assert (await engine.search("kettle valve"))[1].vectors_pending, "a cached result states it, too"
+    index.settings |= {"spaces": {"en": embedder.id}, "vectors": 1}
+    _, metrics = await engine.search("kettle valve")
+    assert (metrics.cache_hit, metrics.vectors_pending, metrics.notes) == (False, False, ())
 
 
 async def test_there_are_at_least_as_many_candidates_as_requested_results() -> None:

@@ -121,15 +121,17 @@ async def test_unreadable_files_are_reported(app: App) -> None:
         await add_texts(app, {"scan.pdf": "this is no PDF"})
 
 
-async def test_reindexing_gives_the_documents_to_another_embedder() -> None:
+async def test_another_embedder_makes_its_own_vectors() -> None:
     state = MemoryState()
     async with open_in_memory(state=state) as first:
         await add_texts(first, {"pump.txt": "The pump has a valve of brass."})
     async with open_in_memory(Models(HashEmbedder(id="hash@00000002")), state=state) as second:
-        assert await second.reindex() == 1
+        results, metrics = await second.search("brass", mode="vector")
+        assert (results, metrics.vectors_pending) == ([], True)
+        assert (await second.vectors.fill()).made == 1
         results, metrics = await second.search("brass", mode="vector")
         assert [result.title for result in results] == ["pump"]
-        assert metrics.degraded == ()
+        assert (metrics.degraded, metrics.vectors_pending) == ((), False)
 
 
 async def test_governance_works_too(app: App) -> None:

@@ -4771,7 +4771,7 @@ export interface components {
         Health: {
             /**
              * Checks
-             * @description database, index, filter, embedder and, where one is configured, language model.
+             * @description database, index, filter, embedder; language model where one is configured; vectors while some are being made.
              */
             checks: {
                 [key: string]: components["schemas"]["Check"];
@@ -5457,6 +5457,11 @@ export interface components {
              * @description Vector retrieval, including the embedding.
              */
             vector_time: number;
+            /**
+             * Vectors Pending
+             * @description Whether passages in your scope may wait for their vectors and were found by their words only.
+             */
+            vectors_pending: boolean;
         };
         /**
          * ModelList
@@ -7790,6 +7795,11 @@ export interface components {
              * @description Documents that you may see.
              */
             documents: number;
+            /**
+             * Vectors Pending
+             * @description Passages of the category that wait for their vectors and are found by their words only.
+             */
+            vectors_pending: number;
         };
         /**
          * TraceLine

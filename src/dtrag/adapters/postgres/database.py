@@ -10,8 +10,8 @@ import asyncio
 import errno
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib import resources
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from typing import Any, Literal
 import psycopg
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import make_conninfo
+from psycopg.rows import dict_row
 
 from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.locks import Lock
@@ -122,9 +123,27 @@ class Database:
         pool = self._pools.get(role)
         if pool is None:
             raise DatabaseUnavailable(reason="the connection is closed.")
-        try:
+        with self._stated_errors():
             async with pool.connection() as connection:
                 yield connection
+
+    @asynccontextmanager
+    async def own_connection(self, role: Role) -> AsyncIterator[Connection]:
+        """As `connection`, outside of the pool: for locks that are held for long."""
+        with self._stated_errors():
+            connection: Connection = await AsyncConnection.connect(
+                self._address(role), autocommit=True, row_factory=dict_row, connect_timeout=RECONNECT_TIMEOUT
+            )
+            try:
+                yield connection
+            finally:
+                await connection.close()
+
+    @contextmanager
+    def _stated_errors(self) -> Iterator[None]:
+        """Errors of psycopg as those that state what to do."""
+        try:
+            yield
         except psycopg.errors.DiskFull as error:
             raise StorageFull(
                 "The disk of the database is full. Free some space; searches and answers go on, and nothing need be "

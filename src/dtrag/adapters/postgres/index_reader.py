@@ -59,7 +59,7 @@ class PostgresIndex:
         async with self._database.connection("search") as connection:
             row = await (await connection.execute(queries("search")["generation"])).fetchone()
         known = self._snapshot
-        if known is not None and row is not None and known.generation == row["value"]:
+        if known is not None and row is not None and known.version == (row["generation"], row["vectors"]):
             return known
         return await self._refreshed()
 
@@ -74,7 +74,9 @@ class PostgresIndex:
                 return self._snapshot
             statistics = await self._postings.refresh(connection)
             taxonomy = await active_tree(connection)
-        self._snapshot = IndexSnapshot(settings, statistics, taxonomy)
+            nodes = await (await connection.execute(statements["waiting_nodes"])).fetchall()
+        waiting = frozenset(row["node_id"] for row in nodes)
+        self._snapshot = IndexSnapshot(settings, statistics, taxonomy, waiting)
         return self._snapshot
 
     async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
@@ -121,11 +123,13 @@ class PostgresIndex:
             cursor = await connection.execute(queries("content")["work_beginnings"])
             return [WorkBeginning(row["title"], row["first_day"]) for row in await cursor.fetchall()]
 
-    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
-        """Chunk id -> cosine of those of these passages that are in scope and have a vector."""
+    async def vector_scores(
+        self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
+    ) -> dict[str, float]:
+        """Chunk id -> cosine of those of these passages that are in scope and have a vector of the space."""
         if not chunk_ids:
             return {}
-        values = {"vec": HalfVector(query.astype(np.float16))}
+        values = {"vec": HalfVector(query.astype(np.float16)), "space": space}
         rows = await self._of_chunks("vectors_of_chunks", chunk_ids, scope, values)
         return _scores(rows)
 
@@ -190,10 +194,12 @@ class PostgresIndex:
         """Stop the background work."""
         await self._strict_index.close()
 
-    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+    async def vectors(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
         """Chunk id -> cosine of the nearest passages, nearest first; as many as are in scope, at most `limit`."""
         parameters = self._conditions(scope, filters)
-        values = {"vec": HalfVector(query.astype(np.float16)), "limit": limit}
+        values = {"vec": HalfVector(query.astype(np.float16)), "space": space, "limit": limit}
         reach = (
             await self._postings.passages(scope)
             if parameters.keys() <= {"scope", "valid_on"}

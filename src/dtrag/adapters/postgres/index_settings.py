@@ -1,11 +1,10 @@
-"""Settings kept in the index: what it was built with (analyzer, embedder), recorded once and compared at every start,
-the calibration of the confidence, and the own entries of the lexicon."""
+"""Settings kept in the index: the analyzer that it was built with, recorded once and compared at every start, the
+calibration of the confidence, and the own entries of the lexicon."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from psycopg import sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
@@ -14,7 +13,7 @@ from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core import lexicon_entry
 from dtrag.core.answers.confidence import SETTING
-from dtrag.ports import Embedder, check_identity
+from dtrag.ports import check_identity
 
 
 class PostgresIndexSettings:
@@ -23,22 +22,22 @@ class PostgresIndexSettings:
     def __init__(self, database: Database):
         self._database = database
 
-    async def register(self, analyzer: str, embedder: Embedder | None) -> None:
-        """Record analyzer and embedder in an index that has none yet. Raises `IndexMismatch` when it has others."""
+    async def register(self, analyzer: str) -> str:
+        """Record the analyzer in an index that has none yet. Raises `IndexMismatch` when it has another one.
+
+        Returns what an earlier release added to the fingerprints of sources, or "".
+        """
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, Lock.IDENTITY)
             stored = await _stored(connection)
-            check_identity(stored, analyzer, embedder)
+            check_identity(stored, analyzer)
             if "analyzer" not in stored:
                 await _set(connection, "analyzer", analyzer)
-            if embedder is not None and "embedder" not in stored:
-                await _set(connection, "embedder", {"id": embedder.id, "dim": embedder.dim})
-                await _shape_vectors(connection, embedder.dim)
-            if embedder is not None or "analyzer" not in stored:
                 await connection.execute(queries("writing")["bump_generation"])
+            return str(stored.get("sources_read_with", ""))
 
     async def forget(self) -> None:
-        """Empty the index of everything that depends on analyzer and embedder; the documents stay, to be indexed again.
+        """Empty the index of everything that was computed from the documents, which stay, to be indexed again.
 
         Waits for all batches being written, and blocks new ones: a batch counts its segment in a row that this deletes.
         """
@@ -46,9 +45,9 @@ class PostgresIndexSettings:
             for name in (Lock.WRITERS, Lock.MERGE, Lock.IDENTITY):
                 await lock(connection, name)
             statements = queries("index_settings")
-            for statement in ("empty_index", "drop_vector_index", "forget_fingerprints"):
+            for statement in ("empty_index", "forget_fingerprints"):
                 await connection.execute(statements[statement])
-            await _remove(connection, "analyzer", "embedder")
+            await _remove(connection, "analyzer", "sources_read_with")
             await _set(connection, "rebuilding", True)
             await connection.execute(queries("writing")["bump_generation"])
 
@@ -95,10 +94,3 @@ async def _remove(connection: Connection, *names: str) -> bool:
     """Whether any of the settings existed."""
     cursor = await connection.execute(queries("index_settings")["forget_settings"], {"names": list(names)})
     return cursor.rowcount > 0
-
-
-async def _shape_vectors(connection: Connection, dim: int) -> None:
-    """Give the (empty) vector column its dimension, and create its index, which needs one."""
-    statements = queries("index_settings")
-    await connection.execute(sql.SQL(statements["shape_vectors"]).format(dim=sql.Literal(dim)))
-    await connection.execute(statements["create_vector_index"])

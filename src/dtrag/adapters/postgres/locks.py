@@ -9,6 +9,7 @@ Order for those who take several: TAXONOMY, WRITERS, MERGE, IDENTITY.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from enum import IntEnum, unique
 from typing import Any
 
@@ -36,11 +37,15 @@ class Lock(IntEnum):
     taken before any document is locked. Exclusive: an activation, which removes categories, and
     `index_settings.forget`, which removes all segments."""
     IDENTITY = 7_203_114_006
-    """What the index was built with (analyzer, embedder), and the own entries of the lexicon."""
+    """What the index was built with (analyzer, spaces of vectors), and the own entries of the lexicon."""
     STRICT_INDEX = 7_203_114_007
     """The creation of the index of mode strict: one process creates it."""
     REVIEW = 7_203_114_008
     """The waiting answers of the review queue: one is added at a time."""
+    VECTORS = 7_203_114_009
+    """Making the vectors of passages: one process at a time. Held by a connection while it works."""
+    VECTOR_SERVICE = 7_203_114_010
+    """Shared by the services, which make the vectors that other processes leave to them."""
 
 
 async def lock(connection: AsyncConnection[Any], key: int) -> None:
@@ -58,6 +63,12 @@ async def try_lock(connection: AsyncConnection[Any], key: int) -> bool:
     cursor = await connection.execute(queries("locks")["try_transaction"], {"lock": key})
     row = await cursor.fetchone()
     return bool(row["free"] if isinstance(row, dict) else row and row[0])
+
+
+async def try_locks(connection: AsyncConnection[Any], keys: Sequence[int]) -> set[int]:
+    """Take those of the locks exclusively until the transaction ends that are free; returns them."""
+    cursor = await connection.execute(queries("locks")["try_each"], {"locks": list(keys)})
+    return {row["lock"] for row in await cursor.fetchall()}
 
 
 def uuid_key(identifier: uuid.UUID) -> int:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
-import numpy as np
-from pgvector import HalfVector
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow
@@ -38,10 +36,6 @@ def statements(document: IndexedDocument, segment_id: uuid.UUID) -> Iterator[tup
         lexical = [_lexical_row(document, indexed) for indexed in part]
         name = "write_document" if start == 0 else "write_more"
         yield _combined(name, head if start == 0 else None, chunks, lexical)
-    embedded = [indexed for indexed in document.chunks if indexed.vector is not None]
-    for start in range(0, len(embedded), CHUNKS_PER_STATEMENT):
-        vectors = [_embedding_row(document, indexed) for indexed in embedded[start : start + CHUNKS_PER_STATEMENT]]
-        yield queries("writing")["write_vectors"].format(rows=_places(vectors)), _flat(vectors)
 
 
 def _combined(
@@ -148,15 +142,6 @@ def _lexical_row(document: IndexedDocument, indexed: IndexedChunk) -> tuple[obje
         indexed.length,
         indexed.term_ids.tobytes(),
         quantised(indexed.frequencies).tobytes(),
-    )
-
-
-def _embedding_row(document: IndexedDocument, indexed: IndexedChunk) -> tuple[object, ...]:
-    return (
-        document.document_id,
-        indexed.chunk.ordinal,
-        document.node_id,
-        HalfVector(np.asarray(indexed.vector, dtype=np.float16)),
     )
 
 

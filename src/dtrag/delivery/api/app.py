@@ -24,6 +24,7 @@ from dtrag.delivery.api.middleware.forwarding import Forwarding, trusted_network
 from dtrag.delivery.api.middleware.pacing import Pacing
 from dtrag.delivery.api.middleware.request_guard import BodyLimit, Guard, RequestLog
 from dtrag.delivery.api.origins import PUBLIC, PageOrigins, origins_of
+from dtrag.delivery.api.request_tasks import cancelled
 from dtrag.delivery.api.routes import (
     agents,
     audit,
@@ -166,10 +167,12 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         await _warn_of_settings(service.opened)
         uploads = await asyncio.to_thread(UploadFolder.open, service.settings.data_dir)
         service.uploads = uploads.path
+        filling = asyncio.create_task(service.opened.vectors.serve())
         try:
             yield
         finally:
             service.stopping = True
+            await cancelled(filling)
             await service.isolation.close()
             await asyncio.to_thread(uploads.close)
     service.opened = None

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fastapi import Request
 
 from dtrag import embedding_service
 from dtrag.app import App
+from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.filter_metrics import FilterWatch
@@ -25,7 +27,8 @@ from dtrag.ports import Loadable
 from dtrag.settings import Settings
 
 CASE_FIGURES_S = 10.0
-"""Figures of the case memory count its whole collection, which takes longer than a scrape should."""
+"""Figures of the case memory count its whole collection, which takes longer than a scrape should, as does counting the
+passages that wait for vectors."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -50,6 +53,7 @@ class Service:
     public_origins: frozenset[str] = frozenset()
     """Origins of its own pages behind a proxy."""
     _cases_measured: float = -math.inf
+    _vectors_measured: float = -math.inf
     uploads: Path = field(default_factory=Path)
     """Private folder for the files of uploads while they are indexed."""
 
@@ -88,6 +92,14 @@ class Service:
             else:
                 self._cases_measured = time.monotonic()
         self.telemetry.cases.measured(statistics, enabled=cases.enabled)
+
+    async def measure_vectors(self) -> None:
+        """Count the passages that wait for vectors, at most every `CASE_FIGURES_S` seconds."""
+        if time.monotonic() - self._vectors_measured < CASE_FIGURES_S:
+            return
+        with suppress(DtragError):
+            self.telemetry.vectors_pending.set(await self.app.pending_vectors(scope=EVERYTHING))
+            self._vectors_measured = time.monotonic()
 
     async def _warm_embedder(self) -> None:
         embedder = self.app.embedder

@@ -387,6 +387,11 @@ class Telemetry:
         self.filters = FilterTelemetry(self._registry)
         self.cases = CaseTelemetry(self._registry)
         self.admission = LoadTelemetry(self._registry)
+        self.vectors_pending = Gauge(
+            "dtrag_vectors_pending",
+            "Passages that wait for their vectors and are found by their words only.",
+            registry=self._registry,
+        )
 
     def exposition(self) -> bytes:
         """All metrics in the text format of Prometheus (`CONTENT_TYPE`)."""

@@ -301,8 +301,8 @@ async def _identity(app: App) -> CheckResult:
         return CheckResult("index", "fail", str(error))
     if stored.get("rebuilding"):
         return CheckResult("index", "warn", "a reindex is running or was interrupted.", "dtrag reindex")
-    embedder = stored.get("embedder", {}).get("id", "none yet")
-    return CheckResult("index", "ok", f"analyzer {stored.get('analyzer', 'none yet')}, embedder {embedder}")
+    models = ", ".join(sorted(set(filter(None, stored.get("spaces", {}).values())))) or "none yet"
+    return CheckResult("index", "ok", f"analyzer {stored.get('analyzer', 'none yet')}, vectors of {models}")
 
 
 async def _contents(app: App) -> list[CheckResult]:
@@ -311,6 +311,9 @@ async def _contents(app: App) -> list[CheckResult]:
     advice = "" if documents else "dtrag ingest FOLDER"
     detail = f"{documents:,} documents, {chunks:,} chunks, {vectors:,} vectors"
     results = [CheckResult("contents", "ok", detail, advice)]
+    if pending := await app.pending_vectors(scope=OWNER):
+        detail = f"{pending:,} of {chunks:,} chunks wait for their vectors and are found by their words only."
+        results.append(CheckResult("vectors", "warn", detail, "dtrag ingest, or a running service, makes them"))
     if uncounted:
         detail = f"{uncounted:,} batches are being written, or were interrupted."
         results.append(CheckResult("statistics", "warn", detail, "the next dtrag ingest repairs them"))

@@ -87,7 +87,7 @@ def list_documents(
         from dtrag.delivery.cli.console import show_json
 
         rows = [asdict(summary) for summary in page.documents]
-        total = {"documents": page.total, "chunks": page.chunks}
+        total = {"documents": page.total, "chunks": page.chunks, "vectors_pending": page.vectors_pending}
         show_json({"documents": rows, "total": total, "limit": limit, "offset": offset, "next": page.next})
         return OK
     _show_page(page, selects=bool(text or category or content_type))
@@ -219,6 +219,8 @@ def _show_page(page: DocumentPage, *, selects: bool) -> None:
         files = {urldefrag(summary.source_url).url for summary in page.documents}
         shown = f"{len(page.documents):,} of {plural(page.total, 'document')}"
         note(f"{shown}, from {plural(len(files), 'file')}; {plural(page.chunks, 'chunk')} altogether")
+        if page.vectors_pending:
+            note(f"The vectors of {plural(page.vectors_pending, 'chunk')} are still to be made: found by words only")
     elif selects:
         note("No document matches. Try another text, or fewer filters.")
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections import Counter
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.core.access.confinement import OWNER
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK, SOME_FILES_FAILED, USAGE
 from dtrag.errors import InvalidInput
@@ -66,13 +68,22 @@ def ingest(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --prune: show what would change, but change nothing.")
     ] = False,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait/--no-wait",
+            help="Make the vectors before the command ends, unless a service of the index is running; or leave them to "
+            "the next process.",
+        ),
+    ] = True,
     as_json: Json = False,
 ) -> int:
     """Index files and folders.
 
     Formats: Markdown, plain text, HTML, PDF, DOCX, HWPX, CSV, JSON lines.
     Unchanged files are skipped, so the same command may be repeated at any time,
-    also after an interruption.
+    also after an interruption. Documents are found by their words at once; then
+    the vectors of their passages are made.
     """
     _check_arguments(paths, only_plan=dry_run, prunes=prune or prune_all)
     if dry_run:
@@ -83,7 +94,7 @@ def ingest(
         from dtrag.delivery.cli.progress import ingest_progress
 
         with ingest_progress() as update:
-            return await opened.ingest(
+            report = await opened.ingest(
                 paths,
                 category,
                 update,
@@ -92,9 +103,43 @@ def ingest(
                 exclude=exclude or (),
                 work=work or "",
                 effective=effective,
+                wait=False,
             )
+        if not as_json:
+            show(report)
+        await fill_vectors(opened, wait=wait)
+        if as_json:
+            from dtrag.delivery.cli.console import show_json
 
-    return _show_report(with_app(context, run), as_json)
+            show_json({**as_dict(report), "vectors_pending": await opened.pending_vectors(scope=OWNER)})
+        return report
+
+    return SOME_FILES_FAILED if with_app(context, run).failed else OK
+
+
+async def fill_vectors(opened: App, *, wait: bool = True) -> None:
+    """Make the vectors of passages with progress, and note which are left to other processes."""
+    from dtrag.delivery.cli.console import note, plural
+    from dtrag.delivery.cli.progress import progress
+
+    left = ""
+    try:
+        if wait:
+            with progress("Vectors") as update:
+                filled = await opened.vectors.fill(
+                    lambda made, pending: update(made, made + pending, f"{made:,}/{made + pending:,} passages")
+                )
+            left = "the running service makes" if filled.served else ""
+        else:
+            left = "the next `dtrag ingest` or a service makes"
+    except asyncio.CancelledError:
+        note(
+            "Stopped. All documents are stored and found by their words; the next `dtrag ingest` or a service makes "
+            "the vectors that are missing."
+        )
+        raise
+    if left and (pending := await opened.pending_vectors(scope=OWNER)):
+        note(f"Found by words now; {left} the vectors of {plural(pending, 'passage')}.")
 
 
 def _check_arguments(paths: Sequence[Path], *, only_plan: bool, prunes: bool) -> None:
@@ -104,17 +149,6 @@ def _check_arguments(paths: Sequence[Path], *, only_plan: bool, prunes: bool) ->
     refuse_addresses(paths)
     if not any(path.exists() for path in paths):
         raise InvalidInput(f"There is no such file or folder: {', '.join(map(str, paths[:3]))}.")
-
-
-def _show_report(report: IngestReport, as_json: bool) -> int:
-    """Print the report; the exit code says whether a file failed."""
-    if as_json:
-        from dtrag.delivery.cli.console import show_json
-
-        show_json(as_dict(report))
-    else:
-        show(report)
-    return SOME_FILES_FAILED if report.failed else OK
 
 
 def refuse_addresses(paths: Sequence[Path]) -> None:
@@ -245,20 +279,21 @@ def _show_excluded(excluded: Sequence[Excluded]) -> None:
 def reindex(context: typer.Context, as_json: Json = False) -> int:
     """Rebuild the index from the stored texts.
 
-    Required after a change of the embedder or the analyzer. Searches work
-    meanwhile, over the documents that are indexed already.
+    Required after a change of the analyzer. Searches work meanwhile, over the
+    documents that are indexed already. The vectors follow, as after an ingest.
     """
     from dtrag.delivery.cli.console import data, plural, show_json
 
     async def run(opened: App) -> int:
-        from dtrag.core.access.confinement import OWNER
         from dtrag.delivery.cli.progress import progress
 
         total, _ = await opened.counts(scope=OWNER)
         with progress("Reindexing") as update:
-            return await opened.reindex(
+            documents = await opened.reindex(
                 lambda done: update(done, total or None, f"{done:,} of {plural(total, 'document')}")
             )
+        await fill_vectors(opened)
+        return documents
 
     started = time.perf_counter()
     documents = with_app(context, run)

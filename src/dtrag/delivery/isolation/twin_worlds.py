@@ -242,6 +242,7 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     upload = folder / "upload"
     upload.write_text("# Minutes\n\nThe severance of the board.\n", "utf-8")
     await app.ingest_sources([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board, scope=EVERYTHING)
+    await app.vectors.fill()
     await app.keys.create("board", [board], "reader")
     version = await app.taxonomy.propose([{"op": "rename", "path": "Vault", "name": "Strongroom"}])
     await app.taxonomy.activate(version.version, accept_widening=True)

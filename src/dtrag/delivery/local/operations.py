@@ -57,7 +57,8 @@ async def _documents(
     selected = DocumentListing.parse(**(listing or {}))
     total, chunks = await app.counts(category=category, listing=selected, scope=OWNER)
     page = await app.documents(limit, offset, category=category, listing=selected, scope=OWNER)
-    return DocumentPage(page, total, chunks, continuation(page[-1], selected.sort) if len(page) == limit else None)
+    following = continuation(page[-1], selected.sort) if len(page) == limit else None
+    return DocumentPage(page, total, chunks, following, await app.pending_vectors(category=category, scope=OWNER))
 
 
 async def _document(app: App, document_id: str) -> DocumentResult:

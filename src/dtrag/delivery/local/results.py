@@ -53,12 +53,16 @@ class SearchResults:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPage:
-    """A page of documents, the total numbers of matching documents and chunks, and the `after` of the next page."""
+    """A page of documents, the total numbers of matching documents and chunks, and the `after` of the next page.
+
+    `vectors_pending`: chunks of the branch that wait for their vectors.
+    """
 
     documents: list[DocumentSummary]
     total: int
     chunks: int
     next: str | None = None
+    vectors_pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)

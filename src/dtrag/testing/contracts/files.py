@@ -6,18 +6,17 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.documents import IndexedDocument, Scalar, document_id
 from dtrag.core.taxonomy.review import Decision
 from dtrag.errors import IndexMismatch
+from dtrag.ingestion.vectors import VectorFiller
 from dtrag.ports import StoredFile, Stores
-from dtrag.testing.builders import NOON, indexed_document
+from dtrag.testing.builders import NOON, chunk_id, indexed_document
 from dtrag.testing.contracts.index import EMBEDDER, KETTLE, NOTHING, branch_nodes, filled
 from dtrag.testing.contracts.review import placement, waiting
-from dtrag.testing.models import HashEmbedder
 
 FOLDER = "file:///srv/handbook/"
 
@@ -25,7 +24,7 @@ FOLDER = "file:///srv/handbook/"
 def page(file: str, part: str = "", text: str = "A page.") -> IndexedDocument:
     """A document of a file in the folder."""
     uri = f"{FOLDER}{file}"
-    return indexed_document(f"{uri}#{part}" if part else uri, [text], source_uri=uri, embedder=EMBEDDER)
+    return indexed_document(f"{uri}#{part}" if part else uri, [text], source_uri=uri)
 
 
 class FolderStoreContract:
@@ -59,12 +58,16 @@ class FolderStoreContract:
             read += [draft.document_id for draft in drafts]
         assert read == sorted(part.document_id for part in parts)
 
-    async def test_vectors_are_given_back_by_passage(self, stores: Stores) -> None:
-        await filled(stores)
-        vectors = await stores.folders.vectors_of([KETTLE, uuid.uuid4()])
-        assert {key: sorted(passages) for key, passages in vectors.items()} == {KETTLE: [0, 1]}
-        expected = EMBEDDER.embed_documents(["The kettle has a valve."])[0]
-        np.testing.assert_allclose(vectors[KETTLE][0], expected, atol=0.01)
+    async def test_vectors_are_copied_to_the_same_passages(self, stores: Stores) -> None:
+        old, new = page("old.md", text="The kettle has a valve."), page("new.md", text="The kettle has a valve.")
+        await stores.writer.write([old])
+        await VectorFiller(stores.vectors, EMBEDDER).fill()
+        await stores.writer.write([new])
+        await stores.folders.copy_vectors({old.document_id: new.document_id, uuid.uuid4(): uuid.uuid4()})
+        assert await stores.vectors.pending(EVERYTHING) == 0
+        query, keys = EMBEDDER.embed_queries(["valve"])[0], [chunk_id(each.document_id) for each in (old, new)]
+        scores = await stores.index.vector_scores(query, EMBEDDER.id, keys, EVERYTHING)
+        assert scores[keys[0]] == scores[keys[1]] > 0
 
     async def test_review_state_follows_a_renamed_file(self, stores: Stores) -> None:
         _, machines, staff = await filled(stores)
@@ -148,41 +151,26 @@ class RegulationStoreContract:
 
 
 class IndexSettingsContract:
-    """An index is built with one analyzer and one embedder."""
+    """An index is built with one analyzer."""
 
-    async def test_analyzer_and_embedder_are_recorded_once(self, stores: Stores) -> None:
-        await stores.index_settings.register("words", EMBEDDER)
-        await stores.index_settings.register("words", EMBEDDER)
-        settings = (await stores.index.snapshot()).settings
-        assert (settings["analyzer"], settings["embedder"]) == ("words", {"id": EMBEDDER.id, "dim": EMBEDDER.dim})
-
-    async def test_others_are_refused(self, stores: Stores) -> None:
-        await stores.index_settings.register("words", EMBEDDER)
+    async def test_the_analyzer_is_recorded_once(self, stores: Stores) -> None:
+        assert await stores.index_settings.register("words") == ""
+        await stores.index_settings.register("words")
+        assert (await stores.index.snapshot()).settings["analyzer"] == "words"
         with pytest.raises(IndexMismatch):
-            await stores.index_settings.register("morphemes", EMBEDDER)
-        with pytest.raises(IndexMismatch):
-            await stores.index_settings.register("words", HashEmbedder(id="hash@00000002"))
-        await stores.index_settings.register("words", None)
-        assert (await stores.index.snapshot()).settings["embedder"]["id"] == EMBEDDER.id
-
-    async def test_an_embedder_may_come_later(self, stores: Stores) -> None:
-        await stores.index_settings.register("words", None)
-        assert "embedder" not in (await stores.index.snapshot()).settings
-        await stores.index_settings.register("words", EMBEDDER)
-        assert (await stores.index.snapshot()).settings["embedder"]["id"] == EMBEDDER.id
+            await stores.index_settings.register("morphemes")
 
     async def test_forgetting_leaves_documents_that_are_to_be_written_again(self, stores: Stores) -> None:
         await filled(stores)
-        await stores.index_settings.register("words", EMBEDDER)
+        await stores.index_settings.register("words")
         await stores.writer.finish_source(KETTLE, "test:kettle", b"one", [KETTLE.int >> 64])
         await stores.index_settings.forget()
         settings = (await stores.index.snapshot()).settings
         assert settings.get("rebuilding") is True
-        assert not {"analyzer", "embedder"} & settings.keys()
+        assert "analyzer" not in settings
         assert await stores.index.counts(EVERYTHING) == (4, 5)
         assert await stores.writer.fingerprints([KETTLE]) == {KETTLE: b""}
         assert await stores.writer.source_fingerprint(KETTLE) is None
-        assert await stores.folders.vectors_of([KETTLE]) == {}
         await stores.index_settings.rebuilt()
         assert "rebuilding" not in (await stores.index.snapshot()).settings
 
@@ -206,7 +194,7 @@ class IndexSettingsContract:
 
     async def test_every_change_is_seen_by_readers(self, stores: Stores) -> None:
         generations = [(await stores.index.snapshot()).generation]
-        await stores.index_settings.register("words", EMBEDDER)
+        await stores.index_settings.register("words")
         generations.append((await stores.index.snapshot()).generation)
         await stores.index_settings.store_calibration({})
         generations.append((await stores.index.snapshot()).generation)

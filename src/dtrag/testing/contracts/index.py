@@ -16,6 +16,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.passage_title_mentions import title_key, title_number
+from dtrag.ingestion.vectors import VectorFiller
 from dtrag.ports import DocumentIndex, Stores
 from dtrag.testing.builders import chunk_id, indexed_document
 from dtrag.testing.models import HashEmbedder
@@ -42,21 +43,18 @@ async def filled(stores: Stores) -> tuple[Taxonomy, Scope, Scope]:
                 node_id=machines,
                 title="Kettle manual",
                 metadata={"kind": "manual", "author": "Kim"},
-                embedder=EMBEDDER,
             ),
             indexed_document(
                 "test:boiler",
                 ["A boiler has a valve and a second valve."],
                 node_id=machines,
                 content_type="text/markdown",
-                embedder=EMBEDDER,
             ),
-            indexed_document("test:leave", ["Leave is granted in summer."], node_id=staff, embedder=EMBEDDER),
-            indexed_document(
-                "test:salary", ["The salary office has a safety valve."], node_id=staff, embedder=EMBEDDER
-            ),
+            indexed_document("test:leave", ["Leave is granted in summer."], node_id=staff),
+            indexed_document("test:salary", ["The salary office has a safety valve."], node_id=staff),
         ]
     )
+    await VectorFiller(stores.vectors, EMBEDDER).fill()
     return taxonomy, Scope(frozenset({machines})), Scope(frozenset({staff}))
 
 
@@ -85,7 +83,7 @@ class IndexContract:
         query = await query_for(index, "valve", EVERYTHING)
         assert await index.lexical(query, EVERYTHING, NO_FILTERS, 5) == {}
         assert await index.strict("valve", EVERYTHING, NO_FILTERS, 5) == {}
-        assert await index.vectors(EMBEDDER.embed_queries(["valve"])[0], EVERYTHING, NO_FILTERS, 5) == {}
+        assert await index.vectors(EMBEDDER.embed_queries(["valve"])[0], EMBEDDER.id, EVERYTHING, NO_FILTERS, 5) == {}
         assert await index.counts(EVERYTHING) == (0, 0)
 
     async def test_lexical_search_ranks_by_bm25(self, stores: Stores) -> None:
@@ -152,7 +150,7 @@ class IndexContract:
             return documents_in(await index.lexical(await query_for(index, "valve", scope), scope, filters, 10))
         if search == "strict":
             return documents_in(await index.strict("valve", scope, filters, 10))
-        return documents_in(await index.vectors(EMBEDDER.embed_queries(["valve"])[0], scope, filters, 10))
+        return documents_in(await index.vectors(EMBEDDER.embed_queries(["valve"])[0], EMBEDDER.id, scope, filters, 10))
 
     async def test_statistics_count_the_scope_and_nothing_else(self, stores: Stores) -> None:
         _, machines, staff = await filled(stores)
@@ -175,9 +173,9 @@ class IndexContract:
 
     async def test_vector_search_ranks_by_cosine(self, stores: Stores) -> None:
         await filled(stores)
-        text = "Leave is granted in summer."
+        text = "test:leave\nLeave is granted in summer."
         query = EMBEDDER.embed_queries([text])[0]
-        scores = await stores.index.vectors(query, EVERYTHING, NO_FILTERS, 3)
+        scores = await stores.index.vectors(query, EMBEDDER.id, EVERYTHING, NO_FILTERS, 3)
         assert len(scores) == 3
         assert next(iter(scores)) == chunk_id(LEAVE)
         assert scores[chunk_id(LEAVE)] == pytest.approx(1.0, abs=0.01)
@@ -187,9 +185,9 @@ class IndexContract:
         _, machines, _ = await filled(stores)
         query = EMBEDDER.embed_queries(["valve"])[0]
         keys = [chunk_id(KETTLE), chunk_id(SALARY), chunk_id(uuid.uuid4())]
-        scores = await stores.index.vector_scores(query, keys, machines)
+        scores = await stores.index.vector_scores(query, EMBEDDER.id, keys, machines)
         assert list(scores) == [chunk_id(KETTLE)]
-        expected = float(np.dot(query, EMBEDDER.embed_documents(["The kettle has a valve."])[0]))
+        expected = float(np.dot(query, EMBEDDER.embed_documents(["Kettle manual\nThe kettle has a valve."])[0]))
         assert scores[chunk_id(KETTLE)] == pytest.approx(expected, abs=0.01)
 
     async def test_passages_are_fetched_in_scope_and_as_the_filters_admit(self, stores: Stores) -> None:
@@ -239,7 +237,7 @@ class IndexContract:
         first = (0, "The kettle has a valve.")
         assert await stores.index.preceding(keys, machines, 3) == {chunk_id(KETTLE, 1): [first]}
         assert await stores.index.preceding(keys, staff, 3) == {}
-        await stores.writer.write([indexed_document("test:long", ["One.", "Two.", "Three."], embedder=EMBEDDER)])
+        await stores.writer.write([indexed_document("test:long", ["One.", "Two.", "Three."])])
         last = chunk_id(document_id("test:long"), 2)
         assert await stores.index.preceding([last], EVERYTHING, 2) == {last: [(6, "Two."), (0, "One.")]}
         assert await stores.index.preceding([last], EVERYTHING, 1) == {last: [(6, "Two.")]}

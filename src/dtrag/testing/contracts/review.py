@@ -15,7 +15,7 @@ from dtrag.core.taxonomy.review import ChosenRow, Decision, Item, Placement
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.ports import Stores
 from dtrag.testing.builders import MINUTE, NOON, agent, indexed_document
-from dtrag.testing.contracts.index import BOILER, KETTLE, LEAVE, NOTHING, SALARY, branch_nodes, filled
+from dtrag.testing.contracts.index import BOILER, EMBEDDER, KETTLE, LEAVE, NOTHING, SALARY, branch_nodes, filled
 
 
 def placement(document: uuid.UUID, node_id: int, confidence: float, minutes: int = 0) -> Placement:
@@ -58,7 +58,7 @@ class PlacementStoreContract:
     async def test_documents_that_named_their_category_are_samples(self, stores: Stores) -> None:
         _, machines, _ = await filled(stores)
         (node,) = branch_nodes(machines)
-        samples = await stores.placements.samples([node], 10)
+        samples = await stores.placements.samples([node], 10, EMBEDDER.id)
         assert {sample.document_id for sample in samples} == {KETTLE, BOILER}
         assert {sample.node_id for sample in samples} == {node}
         assert not any(sample.decided for sample in samples)
@@ -66,22 +66,24 @@ class PlacementStoreContract:
         assert list(sample.terms.ids) == sorted(sample.terms.ids)
         assert sample.terms.counts.sum() > 5
         assert sample.vector is not None
+        others = await stores.placements.samples([node], 10, "another model")
+        assert all(sample.vector is None for sample in others)
 
     async def test_samples_are_limited_per_node(self, stores: Stores) -> None:
         _, machines, staff = await filled(stores)
         nodes = [*branch_nodes(machines), *branch_nodes(staff)]
-        samples = await stores.placements.samples(nodes, 1)
+        samples = await stores.placements.samples(nodes, 1, EMBEDDER.id)
         assert sorted(sample.node_id for sample in samples) == sorted(nodes)
-        assert await stores.placements.samples([], 10) == []
+        assert await stores.placements.samples([], 10, EMBEDDER.id) == []
 
     async def test_unsure_placements_teach_nothing_until_they_are_decided(self, stores: Stores) -> None:
         _, machines, _ = await filled(stores)
         (node,) = branch_nodes(machines)
         await stores.placements.record([placement(KETTLE, node, 0.75), placement(BOILER, node, 0.95)], [])
-        samples = await stores.placements.samples([node], 10)
+        samples = await stores.placements.samples([node], 10, EMBEDDER.id)
         assert [sample.document_id for sample in samples] == [BOILER]
         await stores.placements.record([], [KETTLE])
-        assert len(await stores.placements.samples([node], 10)) == 2
+        assert len(await stores.placements.samples([node], 10, EMBEDDER.id)) == 2
 
     async def test_decided_documents_come_first(self, stores: Stores) -> None:
         _, machines, _ = await filled(stores)
@@ -90,7 +92,7 @@ class PlacementStoreContract:
             await stores.placements.record([placement(document, node, 0.3)], [])
             (item,) = await waiting(stores)
             await stores.review.decide(item, Decision("approved", "kim", NOON, node))
-            samples = await stores.placements.samples([node], 1)
+            samples = await stores.placements.samples([node], 1, EMBEDDER.id)
             assert [(sample.decided, sample.weight) for sample in samples] == [(True, 3.0)]
         assert await stores.placements.decided([KETTLE, BOILER, SALARY]) == {KETTLE: node, BOILER: node}
 

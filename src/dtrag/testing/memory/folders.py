@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urldefrag
 
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.core.documents import Draft, Vector
+from dtrag.core.documents import Draft
 from dtrag.ports import StoredFile
 from dtrag.testing.memory.index_writer import draft_of
 from dtrag.testing.memory.state import MemoryState
@@ -48,15 +48,11 @@ class MemoryFolders:
         ]
         return drafts[:limit]
 
-    async def vectors_of(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[int, Vector]]:
-        """Document -> number of a passage -> its vector."""
-        vectors: dict[uuid.UUID, dict[int, Vector]] = {}
-        for document_id in document_ids:
-            stored = self._state.documents.get(document_id)
-            for indexed in stored.written.chunks if stored is not None else ():
-                if indexed.vector is not None:
-                    vectors.setdefault(document_id, {})[indexed.chunk.ordinal] = indexed.vector
-        return vectors
+    async def copy_vectors(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Copy the vectors of old documents to new ones."""
+        for old, new in moved.items():
+            if new in self._state.documents:
+                self._state.vectors[new] = self._state.vectors.get(old, {}) | self._state.vectors.get(new, {})
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Decisions, placements and review items of old ids belong to the new ids."""

@@ -55,7 +55,8 @@ class MemoryIndex:
         known = self._snapshot
         if known is None or known.settings != self._state.settings:
             statistics = _statistics(self._passages(EVERYTHING))
-            known = IndexSnapshot(dict(self._state.settings), statistics, self._state.taxonomy)
+            waiting = frozenset(self._state.documents[key].node_id for key in self._state.waiting)
+            known = IndexSnapshot(dict(self._state.settings), statistics, self._state.taxonomy, waiting)
             self._snapshot = known
         return known
 
@@ -86,13 +87,17 @@ class MemoryIndex:
         """Results of `strict` are always complete: ""."""
         return ""
 
-    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+    async def vectors(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
         """Chunk id -> cosine of the nearest passages, nearest first."""
-        return _best(_cosines(query, self._passages(scope, filters)), limit)
+        return _best(self._cosines(query, space, self._passages(scope, filters)), limit)
 
-    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
-        """Chunk id -> cosine of these passages, if they are in scope and have a vector."""
-        return _cosines(query, self._of(chunk_ids, scope))
+    async def vector_scores(
+        self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
+    ) -> dict[str, float]:
+        """Chunk id -> cosine of these passages, if they are in scope and have a vector of the space."""
+        return self._cosines(query, space, self._of(chunk_ids, scope))
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
         """What BM25 needs of the passages in scope, and of no others."""
@@ -235,6 +240,15 @@ class MemoryIndex:
                     if stored.holds_valid(indexed.chunk.ordinal, scope):
                         yield _Passage(stored, indexed)
 
+    def _cosines(self, query: Vector, space: str, passages: Iterable[_Passage]) -> dict[str, float]:
+        cosines = {}
+        for passage in passages:
+            vectors = self._state.vectors.get(passage.stored.written.document_id, {})
+            model, vector = vectors.get(passage.indexed.chunk.ordinal, ("", query))
+            if model == space:
+                cosines[passage.chunk_id] = float(vector @ query)
+        return cosines
+
     def _of(self, chunk_ids: Sequence[str], scope: Scope) -> Iterator[_Passage]:
         for chunk_id in chunk_ids:
             document, _, ordinal = chunk_id.rpartition(":")
@@ -270,14 +284,6 @@ def _bm25(query: LexicalQuery, passage: _Passage) -> float:
         for term, weight in query.ranked()
         if term in frequencies
     )
-
-
-def _cosines(query: Vector, passages: Iterable[_Passage]) -> dict[str, float]:
-    return {
-        passage.chunk_id: float(passage.indexed.vector @ query)
-        for passage in passages
-        if passage.indexed.vector is not None
-    }
 
 
 def _statistics(passages: Iterable[_Passage]) -> LexicalStatistics:

@@ -15,7 +15,7 @@ from dtrag.core.documents import ChunkedDocument, Draft, IndexedDocument
 from dtrag.core.editions import Edition
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.errors import Forbidden
-from dtrag.ports import Embedder, StoredWork, check_identity, valid_day
+from dtrag.ports import StoredWork, check_identity, valid_day
 from dtrag.testing.memory.state import MemoryState, StoredDocument, StoredSource
 
 
@@ -44,6 +44,8 @@ class MemoryWriter:
             self._state.documents[document.document_id] = StoredDocument(
                 document, node_id, datetime.now(UTC), followed_on=followed_on
             )
+            self._state.vectors.pop(document.document_id, None)
+            self._state.waiting.add(document.document_id)
         if documents:
             self._state.refresh_editions()
             self._state.changed()
@@ -163,6 +165,8 @@ class MemoryWriter:
         if stored is None or not stored.in_scope(scope):
             return False
         del self._state.documents[document_id]
+        self._state.vectors.pop(document_id, None)
+        self._state.waiting.discard(document_id)
         for source_id in self._state.edition_sources.pop(document_id, {}):
             self._state.sources.pop(source_id, None)
         edition = stored.written.edition
@@ -244,23 +248,24 @@ class MemoryIndexSettings:
     def __init__(self, state: MemoryState):
         self._state = state
 
-    async def register(self, analyzer: str, embedder: Embedder | None) -> None:
-        """Record analyzer and embedder in an index that has none yet. Raises `IndexMismatch` when it has others."""
-        check_identity(self._state.settings, analyzer, embedder)
+    async def register(self, analyzer: str) -> str:
+        """Record the analyzer in an index that has none yet. Raises `IndexMismatch` when it has another one.
+
+        There was no earlier release: returns "".
+        """
+        check_identity(self._state.settings, analyzer)
         self._state.settings.setdefault("analyzer", analyzer)
-        if embedder is not None:
-            self._state.settings.setdefault("embedder", {"id": embedder.id, "dim": embedder.dim})
         self._state.changed()
+        return ""
 
     async def forget(self) -> None:
-        """Forget analyzer, embedder, sources and vectors; the documents stay, to be indexed again."""
-        for name in ("analyzer", "embedder"):
-            self._state.settings.pop(name, None)
+        """Forget analyzer, sources and vectors; the documents stay, to be indexed again."""
+        self._state.settings.pop("analyzer", None)
         self._state.sources.clear()
+        self._state.vectors.clear()
+        self._state.waiting.update(self._state.documents)
         for key, stored in self._state.documents.items():
-            chunks = tuple(replace(indexed, vector=None) for indexed in stored.written.chunks)
-            written = replace(stored.written, fingerprint=b"", chunks=chunks)
-            self._state.documents[key] = replace(stored, written=written)
+            self._state.documents[key] = replace(stored, written=replace(stored.written, fingerprint=b""))
         self._state.settings["rebuilding"] = True
         self._state.changed()
 

@@ -21,12 +21,12 @@ class MemoryReview:
     def __init__(self, state: MemoryState):
         self._state = state
 
-    async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
+    async def samples(self, nodes: Sequence[int], per_node: int, space: str) -> list[Sample]:
         """Documents with a trusted category, at most so many per node; those decided by reviewers first."""
         by_node: dict[int, list[Sample]] = defaultdict(list)
         for stored in self._state.seen(Scope(frozenset(nodes))):
             if stored.written.chunks and self._is_trusted(stored.written.document_id):
-                by_node[stored.node_id].append(self._sample(stored))
+                by_node[stored.node_id].append(self._sample(stored, space))
         chosen = [
             sample
             for samples in by_node.values()
@@ -38,14 +38,16 @@ class MemoryReview:
         decided = document_id in self._state.decided_nodes
         return decided or self._state.placements.get(document_id, 1.0) >= TRUSTED
 
-    def _sample(self, stored: StoredDocument) -> Sample:
+    def _sample(self, stored: StoredDocument, space: str) -> Sample:
         first = [indexed for indexed in stored.written.chunks if indexed.chunk.ordinal < FIRST_PASSAGES]
         terms = TermCounts.of(
             [indexed.term_ids for indexed in first],
             [quantised(indexed.frequencies) * FREQUENCY_UNIT for indexed in first],
         )
-        vector = mean_vector([indexed.vector for indexed in first if indexed.vector is not None])
         document_id = stored.written.document_id
+        vectors = self._state.vectors.get(document_id, {})
+        made = [vectors[ordinal] for ordinal in sorted(vectors) if ordinal < FIRST_PASSAGES]
+        vector = mean_vector([vector for model, vector in made if model == space])
         return Sample(document_id, stored.node_id, terms, vector, document_id in self._state.decided_nodes)
 
     async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:

@@ -17,7 +17,7 @@ from dtrag.core.agent import Agent
 from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.cases.case import Case, CaseLog, ReuseDecision
 from dtrag.core.cases.votes import CountedVote
-from dtrag.core.documents import IndexedDocument
+from dtrag.core.documents import IndexedDocument, Vector
 from dtrag.core.editions import StoredEdition, Validity, passage_label, validity
 from dtrag.core.evaluation_run import EvaluationRun
 from dtrag.core.taxonomy.apply import successor
@@ -106,7 +106,14 @@ class MemoryState:
     sources: dict[uuid.UUID, StoredSource] = field(default_factory=dict)
     edition_sources: dict[uuid.UUID, dict[uuid.UUID, IndexedDocument]] = field(default_factory=dict)
     """Document of an edition -> source that contains it -> the document as it was read there, the newest last."""
-    settings: dict[str, Any] = field(default_factory=lambda: {"generation": 0})
+    vectors: dict[uuid.UUID, dict[int, tuple[str, Vector]]] = field(default_factory=dict)
+    """Document -> number of a passage -> id of the model and its vector."""
+    waiting: set[uuid.UUID] = field(default_factory=set)
+    """Documents with passages that may wait for a vector."""
+    services: int = 0
+    is_filling: bool = False
+    """Whether a turn of `MemoryVectors` is in use, and of how many services."""
+    settings: dict[str, Any] = field(default_factory=lambda: {"generation": 0, "vectors": 0})
     trees: dict[str, Taxonomy] = field(default_factory=lambda: {FIRST_VERSION: Taxonomy(FIRST_VERSION)})
     versions: dict[str, TreeVersion] = field(
         default_factory=lambda: {FIRST_VERSION: TreeVersion(FIRST_VERSION, None, "", True, (), "", START, None)}

@@ -22,6 +22,7 @@ from dtrag.testing.memory.storage import MemoryStorage
 from dtrag.testing.memory.taxonomy import MemoryTaxonomy
 from dtrag.testing.memory.tool_approvals import MemoryApprovals
 from dtrag.testing.memory.traces import MemoryTraces
+from dtrag.testing.memory.vectors import MemoryVectors
 
 
 def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyzer()) -> Stores:
@@ -37,6 +38,7 @@ def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyze
         index_settings=MemoryIndexSettings(state),
         index=MemoryIndex(state),
         writer=MemoryWriter(state),
+        vectors=MemoryVectors(state),
         folders=MemoryFolders(state),
         regulations=MemoryRegulations(state),
         placements=review,

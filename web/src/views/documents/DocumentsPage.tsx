@@ -1,5 +1,5 @@
 /** All documents, the newest first, and the place to add files. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
 import { usePaged } from "../../app/paged";
 import { href } from "../../app/router";
@@ -23,13 +23,17 @@ const WIDE = "(min-width: 60rem)";
 const ROW = { wide: 44, narrow: 64 };
 /** Scrolling is noted in the address when it rests. */
 const REST_MS = 400;
+const VECTORS_MS = 5000;
 
 export function DocumentsPage() {
   const { q, branch, type, sort } = address.read();
+  const [pending, setPending] = useState(0);
+  useProgress(pending > 0, setPending);
   const documents = usePaged<Document>(
     async ({ limit, offset, signal }) => {
       const query = { q, category: branch, type: type ? [type] : [], sort, limit, offset };
       const page = await api.get("/documents", { query, signal });
+      setPending(page.total.vectors_pending);
       return { rows: page.documents, total: page.total.documents };
     },
     [written.value, q, branch, type, sort],
@@ -39,7 +43,8 @@ export function DocumentsPage() {
   const lead =
     documents.total === undefined
       ? undefined
-      : t(selects ? "documents.matching" : "documents.total", { n: documents.total });
+      : t(selects ? "documents.matching" : "documents.total", { n: documents.total }) +
+        (pending ? ` ${t("documents.vectors", { n: pending })}` : "");
   return (
     <Page title={t("documents.title")} lead={lead} fill>
       {mayAdd ? <UploadPanel /> : documents.total !== 0 && <p>{t("documents.readOnly")}</p>}
@@ -61,6 +66,17 @@ export function DocumentsPage() {
       )}
     </Page>
   );
+}
+
+/** Counts the passages that wait for vectors again and again, while any do. */
+function useProgress(waiting: boolean, counted: (pending: number) => void): void {
+  useEffect(() => {
+    if (!waiting) return;
+    const query = { limit: 1, category: address.read().branch };
+    const count = () => api.get("/documents", { query }).then((page) => counted(page.total.vectors_pending));
+    const timer = setInterval(() => void count().catch(() => undefined), VECTORS_MS);
+    return () => clearInterval(timer);
+  }, [waiting]);
 }
 
 interface ListProps {

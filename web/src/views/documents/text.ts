@@ -4,6 +4,7 @@ const en = {
   "documents.title": "Documents",
   "documents.total": "{n} {n|document|documents} that you may see.",
   "documents.matching": "{n} {n|document matches|documents match}.",
+  "documents.vectors": "{n} {n|passage waits|passages wait} for vectors: found by words until then.",
   "documents.none": "No documents yet",
   "documents.noneAdd": "Drop files above, or choose them. They can be searched as soon as they are read.",
   "documents.noneScope": "There is none in the scope of your key. An editor can add documents.",
@@ -139,6 +140,7 @@ const en = {
 const ko: Record<keyof typeof en, string> = {
   "documents.title": "문서",
   "documents.total": "볼 수 있는 문서 {n}개입니다.",
+  "documents.vectors": "문단 {n}개는 벡터를 만드는 중이라, 그때까지 단어로 찾습니다.",
   "documents.matching": "조건에 맞는 문서 {n}개입니다.",
   "documents.none": "아직 문서가 없습니다",
   "documents.noneAdd": "위에 파일을 끌어 놓거나 선택하세요. 읽는 즉시 검색할 수 있습니다.",

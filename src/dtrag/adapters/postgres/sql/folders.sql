@@ -24,8 +24,14 @@ where source_id = :source_id and (:after::uuid is null or document_id > :after)
 order by document_id
 limit :limit
 
--- name: vectors_of
-select document_id, ordinal, vec::vector as vec from embeddings where document_id = any (:document_ids)
+-- name: copy_vectors
+insert into embeddings (document_id, ordinal, node_id, vec, space)
+select d.document_id, e.ordinal, d.node_id, e.vec, e.space
+from unnest(:old::uuid[], :new::uuid[]) as m (old, new)
+join embeddings e on e.document_id = m.old
+join documents d on d.document_id = m.new
+join lexical_index i on i.document_id = m.new and i.ordinal = e.ordinal
+on conflict (document_id, ordinal) do nothing
 
 -- name: drop_signals
 -- What was decided about an earlier document of the new address is replaced by what is known of the renamed one.

@@ -14,7 +14,7 @@ truncate embeddings, lexical_index, lexical_corrections, lexical_segments, posti
 drop index if exists embeddings_hnsw
 
 -- name: forget_fingerprints
-update documents set fingerprint = ''
+update documents set fingerprint = '', embedded = false
 
 -- name: shape_vectors
 alter table embeddings alter column vec type halfvec({dim})

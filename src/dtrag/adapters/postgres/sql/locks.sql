@@ -23,3 +23,7 @@ select pg_advisory_unlock_all()
 
 -- name: try_session
 select pg_try_advisory_lock(:lock) as free
+
+-- name: try_each
+-- Those of the locks that are free, taken until the transaction ends.
+select k.lock from unnest(:locks::bigint[]) as k (lock) where pg_try_advisory_xact_lock(k.lock)

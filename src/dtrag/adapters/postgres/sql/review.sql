@@ -21,6 +21,7 @@ order by s.document_id, i.ordinal
 select document_id, avg(vec)::vector as vec
 from embeddings
 where document_id = any (:document_ids) and ordinal < :passages
+  and space = (select s.space from vector_spaces s where s.id = :space)
 group by document_id
 
 -- name: decided

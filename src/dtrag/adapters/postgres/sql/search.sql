@@ -1,5 +1,8 @@
 -- Gate 1: keys and scores only, with the caller's scope as an explicit predicate. {filters} takes conditions of filters.sql.
 
+-- fragment: in_space
+i.space = (select s.space from vector_spaces s where s.id = :space)
+
 -- name: strict
 -- The scope is taken from the session (set local dtrag.scope).
 select i.document_id || ':' || i.ordinal as chunk_id, i.score::float8
@@ -21,7 +24,7 @@ select n.document_id || ':' || n.ordinal as chunk_id, 1 - n.distance as score
 from (
     select i.document_id, i.ordinal, i.vec <=> :vec::halfvec as distance
     from embeddings i
-    where true {filters}
+    where {in_space} {filters}
     order by i.vec <=> :vec::halfvec
     limit :limit
 ) n
@@ -31,7 +34,7 @@ order by n.distance, n.document_id, n.ordinal
 -- "+ 0" keeps the planner from the approximate index.
 select i.document_id || ':' || i.ordinal as chunk_id, 1 - (i.vec <=> :vec::halfvec) as score
 from embeddings i
-where true {filters}
+where {in_space} {filters}
 order by (i.vec <=> :vec::halfvec) + 0, i.document_id, i.ordinal
 limit :limit
 
@@ -40,10 +43,16 @@ limit :limit
 select count(*) from (select 1 from embeddings i where true {filters} limit :limit) n
 
 -- name: generation
-select value::text::bigint as value from index_settings where name = 'generation'
+select (select value::text::bigint from index_settings where name = 'generation') as generation,
+       coalesce((select value::text::bigint from index_settings where name = 'vectors'), 0) as vectors
 
 -- name: settings
 select name, value from index_settings
+
+-- name: waiting_nodes
+-- Looked up one by one: the documents that wait may be many.
+select n.node_id from taxonomy_nodes n
+where exists (select from documents d where d.node_id = n.node_id and not d.embedded)
 
 -- name: segment_editions
 select segment_id, edition from lexical_segments where counted
@@ -88,4 +97,4 @@ where true {filters}
 select i.document_id || ':' || i.ordinal as chunk_id, 1 - (i.vec <=> :vec::halfvec) as score
 from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
 join embeddings i on i.document_id = k.document_id and i.ordinal = k.ordinal
-where true {filters}
+where {in_space} {filters}

@@ -74,9 +74,6 @@ insert into documents (document_id, source_id, source_uri, title, content_type, 
                        work_id, effective_from, ends_on, article_dates, repeals, retained)
 values {document}
 
--- name: write_vectors
-insert into embeddings (document_id, ordinal, node_id, vec) values {rows}
-
 -- name: read_documents
 select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text,
        work_code, work_name, work_id, effective_from, ends_on, article_dates, repeals, retained

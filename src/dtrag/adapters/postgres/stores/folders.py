@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.locks import Lock, lock, lock_shared, uuid_key
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import draft_of
-from dtrag.core.documents import Draft, Vector
+from dtrag.core.documents import Draft
 from dtrag.ports import StoredFile
 
 MOVE_REVIEW_STATE = ("drop_signals", "move_signals", "drop_placements", "move_placements", "move_review_items")
@@ -41,12 +41,14 @@ class PostgresFolders:
                 chunks[row["document_id"]].append(row)
         return [draft_of(row, chunks[row["document_id"]]) for row in rows]
 
-    async def vectors_of(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[int, Vector]]:
-        """Document -> number of a passage -> its vector."""
-        vectors: dict[uuid.UUID, dict[int, Vector]] = {}
-        for row in await self._fetch("vectors_of", {"document_ids": list(document_ids)}):
-            vectors.setdefault(row["document_id"], {})[row["ordinal"]] = row["vec"].to_numpy().astype(np.float32)
-        return vectors
+    async def copy_vectors(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Copy the vectors of old documents to new ones, in the categories of these."""
+        names = {"old": list(moved), "new": list(moved.values())}
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock_shared(connection, Lock.WRITERS)
+            for document_id in sorted(moved.values()):
+                await lock(connection, uuid_key(document_id))
+            await connection.execute(self._sql["copy_vectors"], names)
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Decisions, placements and review items of old ids belong to the new ids."""

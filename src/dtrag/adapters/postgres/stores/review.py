@@ -30,16 +30,18 @@ class PostgresReview:
         self._database = database
         self._sql = queries("review")
 
-    async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
+    async def samples(self, nodes: Sequence[int], per_node: int, space: str) -> list[Sample]:
         """Documents with a reliable category, at most `per_node` of each; reviewed ones first."""
         values = {"nodes": list(nodes), "per_node": per_node, "trusted": TRUSTED, "passages": FIRST_PASSAGES}
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(self._sql["samples"], values, binary=True)).fetchall()
-            vectors = await self._vectors(connection, {row["document_id"] for row in rows})
+            vectors = await self._vectors(connection, {row["document_id"] for row in rows}, space)
         return await asyncio.to_thread(_samples, rows, vectors)  # half a second of arithmetic at the most
 
-    async def _vectors(self, connection: Connection, document_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Vector]:
-        values = {"document_ids": list(document_ids), "passages": FIRST_PASSAGES}
+    async def _vectors(
+        self, connection: Connection, document_ids: Iterable[uuid.UUID], space: str
+    ) -> dict[uuid.UUID, Vector]:
+        values = {"document_ids": list(document_ids), "passages": FIRST_PASSAGES, "space": space}
         rows = await (await connection.execute(self._sql["sample_vectors"], values)).fetchall()
         return {row["document_id"]: row["vec"].to_numpy().astype(np.float32) for row in rows}
 

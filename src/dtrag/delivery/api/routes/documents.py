@@ -160,7 +160,11 @@ async def documents(request: Request, query: Annotated[ListQuery, Query()]) -> D
     total_documents, total_chunks = await app.counts(category=category, listing=listing, scope=caller.access)
     return DocumentList(
         documents=[DocumentShape.model_validate(document) for document in page],
-        total=Total(documents=total_documents, chunks=total_chunks),
+        total=Total(
+            documents=total_documents,
+            chunks=total_chunks,
+            vectors_pending=await app.pending_vectors(category=category, scope=caller.access),
+        ),
         limit=query.limit,
         offset=query.offset,
         next=continuation(page[-1], query.sort) if len(page) == query.limit else None,

@@ -69,18 +69,21 @@ async def readyz(request: Request) -> Ready | Response:
 @router.get("/health")
 async def health(request: Request) -> Health | Status:
     """The state of each part, always with HTTP 200. Without a required key: only status and features."""
-    state = await _health(service_of(request), getattr(request.state, "database_problem", None))
     caller = getattr(request.state, "caller", None)
-    if isinstance(caller, Caller) and caller.may("read"):
+    reader = caller if isinstance(caller, Caller) and caller.may("read") else None
+    state = await _health(service_of(request), getattr(request.state, "database_problem", None), reader)
+    if reader is not None:
         return state
     return Status(status=state.status, features=state.features)
 
 
-async def _health(service: Service, problem: DatabaseUnavailable | None) -> Health:
+async def _health(service: Service, problem: DatabaseUnavailable | None, reader: Caller | None) -> Health:
     """The state of all parts. `problem`: why the database could not even recognise the caller."""
-    database_checks, memory_check = await asyncio.gather(_database(service, problem), _cases(service, problem))
+    database_checks, memory_check, vector_check = await asyncio.gather(
+        _database(service, problem), _cases(service, problem), _vectors(service, problem, reader)
+    )
     checks = database_checks | {"embedder": _embedder(service)}
-    checks |= _language_model(service) | _disk(service) | memory_check
+    checks |= _language_model(service) | _disk(service) | memory_check | vector_check
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if "unhealthy" in {checks["database"].status, checks["filter"].status}:
         worst = "unhealthy"
@@ -128,14 +131,14 @@ async def _in_time(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _index(service: Service) -> Check:
-    """Whether the index was built with the current analyzer and embedder."""
+    """Whether the index was built with the current analyzer."""
     try:
         await service.app.check_identity()
     except IndexMismatch as error:
         return Check.of("degraded", text_of_error(error))
     except DtragError as error:
         return Check.of("unhealthy", text_of_error(error))
-    return Check.of("healthy", stated("health_index_matches", "It matches the analyzer and the embedder."))
+    return Check.of("healthy", stated("health_index_matches", "It matches the analyzer."))
 
 
 async def _filters(service: Service) -> Check:
@@ -185,6 +188,24 @@ def _embedder(service: Service) -> Check:
     if service.embedder_problem:
         return Check.of("degraded", service.embedder_problem)
     return Check.of("healthy", embedder.id)
+
+
+async def _vectors(service: Service, problem: DatabaseUnavailable | None, reader: Caller | None) -> dict[str, Check]:
+    """Present while passages that the reader may see wait for their vectors, and after a failure to make some."""
+    app = service.opened
+    if app is not None and app.vectors.problem:
+        text = "They cannot be made at the moment, and are tried again: {reason}"
+        return {"vectors": Check.of("degraded", stated("health_vectors_fail", text, reason=app.vectors.problem))}
+    if app is None or problem is not None or reader is None:
+        return {}
+    try:
+        pending = await within(PATIENCE_S, app.pending_vectors(scope=reader.access))
+    except (DtragError, TimeoutError):
+        return {}
+    if not pending:
+        return {}
+    text = "Being made for {count} passages, which are found by their words until then."
+    return {"vectors": Check.of("healthy", stated("health_vectors_pending", text, count=f"{pending:,}"))}
 
 
 def _disk(service: Service) -> dict[str, Check]:

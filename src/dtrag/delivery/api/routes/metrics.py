@@ -22,4 +22,5 @@ async def metrics(request: Request) -> Response:
     """Counts and times since the start of this process, in the text format of Prometheus; no content."""
     service = service_of(request)
     await service.measure_cases()
+    await service.measure_vectors()
     return Response(service.telemetry.exposition(), headers={"Content-Type": CONTENT_TYPE})

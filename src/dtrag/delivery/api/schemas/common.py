@@ -121,6 +121,9 @@ class Metrics(BaseModel):
     expansions: list[ExpansionShape] = Field(
         description="What the lexicon added to the query; [] unless explain is set and the search uses the lexicon."
     )
+    vectors_pending: bool = Field(
+        description="Whether passages in your scope may wait for their vectors and were found by their words only."
+    )
 
 
 class HitSource(BaseModel):

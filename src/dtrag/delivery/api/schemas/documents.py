@@ -41,6 +41,9 @@ class Total(BaseModel):
 
     documents: int = Field(description="Documents that you may see.")
     chunks: int = Field(description="Passages.")
+    vectors_pending: int = Field(
+        description="Passages of the category that wait for their vectors and are found by their words only."
+    )
 
 
 class DocumentList(BaseModel):

@@ -53,5 +53,6 @@ class Health(BaseModel):
     features: dict[str, str] = Field(description="The implemented features by work item.")
     performance: dict[str, str] = Field(description="The performance targets of the service.")
     checks: dict[str, Check] = Field(
-        description="database, index, filter, embedder and, where one is configured, language model."
+        description="database, index, filter, embedder; language model where one is configured; vectors while some are "
+        "being made."
     )

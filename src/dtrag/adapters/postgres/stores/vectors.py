@@ -1,0 +1,195 @@
+"""The vectors of the passages in PostgreSQL: what waits for one is what has none of the space of its language."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import numpy as np
+import psycopg
+from pgvector import HalfVector
+from psycopg import sql
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.locks import Lock, lock, lock_shared, try_locks, uuid_key
+from dtrag.adapters.postgres.queries import queries
+from dtrag.core.access.scope import Scope
+from dtrag.core.documents import Vector
+from dtrag.errors import InvalidInput
+from dtrag.ports import Embedder, WaitingBatch, WaitingPassage
+
+DOCUMENTS_AT_ONCE = 64
+"""Documents among which a batch looks for passages, and which it may find complete."""
+SPACES = "spaces"
+"""Name of the setting: language -> id of its model, "" for no model."""
+
+
+class PostgresTurn:
+    """The lock of the process that fills, on a connection of its own."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def begin(self) -> bool:
+        """Begin to fill; False while another process does."""
+        cursor = await self._connection.execute(queries("locks")["try_session"], {"lock": Lock.VECTORS})
+        row = await cursor.fetchone()
+        return bool(row and row["free"])
+
+    async def end(self) -> None:
+        """Let another process fill."""
+        await self._connection.execute(queries("locks")["release"], {"lock": Lock.VECTORS})
+
+
+class PostgresVectors:
+    """The vectors of one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries("vectors")
+
+    @asynccontextmanager
+    async def turn(self, *, serves: bool = False) -> AsyncIterator[PostgresTurn]:
+        """See `VectorStore`. The server releases the locks when the process dies."""
+        async with self._database.own_connection("owner") as connection:
+            if serves:
+                await connection.execute(queries("locks")["session_shared"], {"lock": Lock.VECTOR_SERVICE})
+            try:
+                yield PostgresTurn(connection)
+            finally:
+                with suppress(psycopg.Error):  # the server releases them later, when it sees the end of the connection
+                    await connection.execute(queries("locks")["release_all"])
+
+    async def served(self) -> bool:
+        """Whether a service holds its lock."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            cursor = await connection.execute(queries("locks")["try_transaction"], {"lock": Lock.VECTOR_SERVICE})
+            row = await cursor.fetchone()
+        return not (row and row["free"])
+
+    async def languages(self) -> frozenset[str]:
+        """The languages that have been assigned."""
+        async with self._database.connection("owner") as connection:
+            return frozenset(await _stored_spaces(connection))
+
+    async def assign(self, models: Mapping[str, Embedder | None]) -> None:
+        """Record the model of each of these languages; the passages of one whose model changes wait again."""
+        dims = {model.dim for model in models.values() if model is not None}
+        if len(dims) > 1:
+            raise InvalidInput(f"The models of an embedder must have one dimension, not {sorted(dims)}.")
+        ids = {code: model.id if model is not None else "" for code, model in models.items()}
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock_shared(connection, Lock.WRITERS)
+            await lock(connection, Lock.IDENTITY)
+            stored: dict[str, str] = await _stored_spaces(connection)
+            spaces = {row["id"]: row["dim"] for row in await self._rows(connection, "spaces")}
+            if dims and dims != set(spaces.values()):
+                await self._reshape(connection, dims.pop(), existed=bool(spaces))
+                spaces = {}
+            for model in {model.id: model for model in models.values() if model is not None}.values():
+                if model.id not in spaces:
+                    await connection.execute(self._sql["add_space"], {"id": model.id, "dim": model.dim})
+            changed = sorted(code for code, id_ in ids.items() if stored.get(code, id_) != id_)
+            if changed:
+                await connection.execute(self._sql["languages_wait"], {"changed": changed})
+            if ids.items() - stored.items():
+                values = {"name": SPACES, "value": Jsonb(stored | ids)}
+                await connection.execute(queries("index_settings")["set_setting"], values)
+                await connection.execute(self._sql["bump_vectors"])
+
+    async def _reshape(self, connection: Connection, dim: int, *, existed: bool) -> None:
+        """Give the vector column this dimension, and create its index, which needs one. Vectors of another one go."""
+        if existed:
+            for statement in ("empty_vectors", "drop_spaces", "all_wait"):
+                await connection.execute(self._sql[statement])
+        statements = queries("index_settings")
+        await connection.execute(statements["drop_vector_index"])
+        await connection.execute(sql.SQL(statements["shape_vectors"]).format(dim=sql.Literal(dim)))
+        await connection.execute(statements["create_vector_index"])
+
+    async def waiting(self, limit: int) -> WaitingBatch | None:
+        """Up to `limit` passages of the newest documents that wait; None when no document does."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await connection.execute(queries("session")["read_one_state"])
+            rows = await self._rows(connection, "waiting_documents", {"limit": DOCUMENTS_AT_ONCE})
+            if not rows:
+                return None
+            documents = {row["document_id"]: row["processed_at"] for row in rows}
+            values = {"document_ids": list(documents), "limit": limit, **await self._assigned(connection)}
+            passages = await self._rows(connection, "waiting_passages", values)
+        return WaitingBatch(
+            documents,
+            tuple(
+                WaitingPassage(
+                    row["document_id"],
+                    row["ordinal"],
+                    row["language"],
+                    row["title"],
+                    tuple(row["breadcrumb"]),
+                    row["text"],
+                )
+                for row in passages
+                if row["assigned"]
+            ),
+            frozenset(row["language"] for row in passages if not row["assigned"]),
+        )
+
+    async def put(self, batch: WaitingBatch, vectors: Sequence[Vector | None]) -> int:
+        """Store the vectors of a batch in one transaction; returns how many.
+
+        The locks keep deletions, replacements and moves of these documents apart from it. One that another process
+        holds is left for later, so that no writer ever waits for two of them in another order.
+        """
+        self._database.require_space()
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock_shared(connection, Lock.WRITERS)
+            free = await try_locks(connection, [uuid_key(key) for key in batch.documents])
+            documents = {key: time for key, time in batch.documents.items() if uuid_key(key) in free}
+            pairs = [pair for pair in zip(batch.passages, vectors, strict=True) if pair[0].document_id in documents]
+            assigned = await self._assigned(connection)
+            spaces = dict(zip(assigned["languages"], assigned["spaces"], strict=True))
+            versions = {"documents": list(documents), "times": list(documents.values())}
+            made = [(passage, vector) for passage, vector in pairs if vector is not None]
+            values = _keys([passage for passage, _ in made]) | {
+                "vectors": [HalfVector(vector.astype(np.float16)).to_text() for _, vector in made],
+                "spaces": [spaces[passage.language] for passage, _ in made],
+            }
+            stored = (await connection.execute(self._sql["put_vectors"], values | versions)).rowcount
+            unspoken = [passage for passage, vector in pairs if vector is None]
+            await connection.execute(self._sql["drop_vectors"], _keys(unspoken))
+            await connection.execute(self._sql["settle"], versions | assigned)
+            await connection.execute(self._sql["bump_vectors"])
+        return stored
+
+    async def pending(self, scope: Scope) -> int:
+        """How many passages in scope wait for a vector."""
+        async with self._database.connection("search") as connection:
+            nodes = None if scope.nodes is None else sorted(scope.nodes)
+            rows = await self._rows(connection, "pending", {"nodes": nodes, **await self._assigned(connection)})
+        return int(rows[0]["passages"])
+
+    async def _assigned(self, connection: Connection) -> dict[str, list[object]]:
+        """The languages that were assigned, and the number of the space of each; None for no model."""
+        stored = await _stored_spaces(connection)
+        numbers = {row["id"]: row["space"] for row in await self._rows(connection, "spaces")}
+        return {"languages": list(stored), "spaces": [numbers.get(id_) for id_ in stored.values()]}
+
+    async def _rows(
+        self, connection: Connection, name: str, values: Mapping[str, object] | None = None
+    ) -> list[DictRow]:
+        return await (await connection.execute(self._sql[name], values)).fetchall()
+
+
+def _keys(passages: Sequence[WaitingPassage]) -> dict[str, list[object]]:
+    return {
+        "document_ids": [passage.document_id for passage in passages],
+        "ordinals": [passage.ordinal for passage in passages],
+    }
+
+
+async def _stored_spaces(connection: Connection) -> dict[str, str]:
+    rows = await (await connection.execute(queries("search")["settings"])).fetchall()
+    spaces: dict[str, str] = {row["name"]: row["value"] for row in rows}.get(SPACES, {})
+    return spaces

@@ -1,0 +1,170 @@
+"""Makes the vectors of passages after their words are indexed: the newest documents first, in small batches.
+
+What waits is what the index has no vector for, so that nothing is lost when the process ends. One process at a time
+makes vectors; another one continues when it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtrag import embedding_service
+from dtrag.concurrency import DaemonThreads
+from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.documents import Vector
+from dtrag.core.statements import text_of_error
+from dtrag.errors import DtragError, EmbedderFailed
+from dtrag.ingestion.analysis import embedded_text
+from dtrag.ports import Embedder, VectorStore, VectorTurn, WaitingBatch, WaitingPassage, model_for
+
+BATCH = 64
+"""Passages of one transaction: .4 to 1.3 s of a processor, which is what a stop or a kill loses at most."""
+EMBEDDED_AT_ONCE = 8
+"""Passages of one call in a service: it can stop between them."""
+BACKGROUND_NICE = 5
+"""Priority of the thread of a service: a question gets about three times its share. Lower, and the interpreter's lock
+could be held by a thread that is not scheduled."""
+LOOK_EVERY_S = 2.0
+"""Seconds after which an idle service looks for what other processes left, and a command for the end of another one."""
+PAUSE_S = 30.0
+"""Seconds until the next attempt after a failure: a full disk, a database or a model server that is away."""
+_LOG = logging.getLogger(__name__)
+OnVectors = Callable[[int, int], None]
+"""Takes the number of passages whose vectors were made, and of those that wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a call made: vectors, passages that still wait, and whether a running service makes theirs."""
+
+    made: int = 0
+    pending: int = 0
+    served: bool = False
+
+
+class VectorFiller:
+    """Makes the missing vectors of one index. `problem` is why the last attempt in the background failed, or ""."""
+
+    def __init__(self, store: VectorStore, embedder: Embedder | None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._new = asyncio.Event()
+        self._thread = DaemonThreads(1, "fill-vectors")
+        self.problem = ""
+
+    async def fill(self, on_progress: OnVectors | None = None) -> Filled:
+        """Make what is missing, unless a service of this index does; waits for another process that does.
+
+        A cancelled call has stored all batches but the last one. Raises what the embedder and the database raise.
+        """
+        made = 0
+        if self._embedder is None:
+            return Filled()
+        async with self._store.turn() as turn:
+            while True:
+                pending = await self._store.pending(EVERYTHING)
+                if await self._store.served():
+                    return Filled(0, pending, served=pending > 0)
+                if await turn.begin():
+                    async for stored in self._batches(BATCH):
+                        made += stored
+                        if on_progress is not None:
+                            on_progress(made, max(0, pending - made))
+                    break
+                await asyncio.sleep(LOOK_EVERY_S)
+        return Filled(made)
+
+    async def pending(self, scope: Scope) -> int:
+        """How many passages in scope wait for a vector; none without an embedder."""
+        return await self._store.pending(scope) if self._embedder is not None else 0
+
+    def wake(self) -> None:
+        """There may be new passages."""
+        self._new.set()
+
+    async def serve(self) -> None:
+        """Make vectors in the background until this is cancelled. Failures pause it and are kept in `problem`."""
+        while self._embedder is not None:
+            try:
+                async with self._store.turn(serves=True) as turn:
+                    while True:
+                        await self._filled(turn)
+                        self.problem = ""
+                        await self._woken(LOOK_EVERY_S)
+            except Exception as error:  # noqa: BLE001 - the boundary: reported as `problem`, and tried again
+                self.problem = text_of_error(error) if isinstance(error, DtragError) else type(error).__name__
+                _LOG.warning("vectors are made later: %s", self.problem)
+            await self._woken(PAUSE_S)
+
+    async def _filled(self, turn: VectorTurn) -> None:
+        if await turn.begin():
+            try:
+                async for _ in self._batches(EMBEDDED_AT_ONCE, background=True):
+                    self.problem = ""
+            finally:
+                await turn.end()
+
+    async def _woken(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._new.wait(), seconds)
+        self._new.clear()
+
+    async def _batches(self, at_once: int, *, background: bool = False) -> AsyncIterator[int]:
+        """Make batch after batch; the number of vectors of each."""
+        await self._assign(await self._store.languages())
+        previous: WaitingBatch | None = None
+        while batch := await self._store.waiting(BATCH):
+            if batch.unassigned:
+                await self._assign(batch.unassigned)
+                continue
+            if batch == previous:  # other processes are changing these documents
+                await asyncio.sleep(1)
+            previous = batch
+            yield await self._store.put(batch, await self._embedded(batch.passages, at_once, background=background))
+
+    async def _assign(self, languages: frozenset[str]) -> None:
+        await self._store.assign({code: model_for(self._embedder, code) for code in languages})
+
+    async def _embedded(
+        self, passages: Sequence[WaitingPassage], at_once: int, *, background: bool
+    ) -> list[Vector | None]:
+        """The vector of each passage by the model of its language; None without one."""
+        vectors: list[Vector | None] = [None] * len(passages)
+        rows: dict[str, list[int]] = {}
+        for row, passage in enumerate(passages):
+            rows.setdefault(passage.language, []).append(row)
+        for code, all_rows in rows.items():
+            model = model_for(self._embedder, code)
+            if model is None:
+                continue
+            for first in range(0, len(all_rows), at_once):
+                part = all_rows[first : first + at_once]
+                chosen = [passages[row] for row in part]
+                texts = [embedded_text(each.title, each.breadcrumb, each.text) for each in chosen]
+                if background:
+                    made = await self._thread.run(_yielding, texts, model)
+                else:
+                    made = await asyncio.to_thread(embedding_service.embed_passages, texts, embedder=model)
+                if not np.isfinite(made).all():
+                    raise EmbedderFailed(name=model.id, reason="one of its vectors has a number that is not finite.")
+                for row, vector in zip(part, made, strict=True):
+                    vectors[row] = vector
+        return vectors
+
+
+def _yielding(texts: Sequence[str], model: Embedder) -> Vector:
+    """The vectors, made with a lower priority than what answers questions; threads of the model inherit it."""
+    if sys.platform == "linux":  # elsewhere a thread has no priority of its own
+        thread = threading.get_native_id()
+        lowered = max(BACKGROUND_NICE, os.getpriority(os.PRIO_PROCESS, thread))
+        os.setpriority(os.PRIO_PROCESS, thread, lowered)
+    return embedding_service.embed_passages(texts, embedder=model)
