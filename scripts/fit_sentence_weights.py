@@ -31,8 +31,8 @@ from dtrag.core.answers.sentence_signals import NAMES, OF_VECTORS, QuestionTerms
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import normalise
-from dtrag.pipeline.answer.candidates import candidates_of
-from dtrag.pipeline.answer.extractive import ENOUGH, LEAST, MAX_SENTENCES, NEARLY, PASSAGES, to_compare
+from dtrag.pipeline.answer.candidates import NEARLY, candidates_of
+from dtrag.pipeline.answer.extractive import ENOUGH, LEAST, MAX_SENTENCES, PASSAGES, to_compare
 from dtrag.settings import Settings
 
 Values = NDArray[np.float64]

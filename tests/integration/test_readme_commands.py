@@ -51,7 +51,7 @@ PROMISED = {
     'dtrag ask "How quickly must I report a suspected security incident?"': r"within one hour.*Information Security",
     'dtrag ask "Which dental insurance does the company offer?"': r"do not answer this question.*\(abstain\)",
     # the two editions
-    'dtrag ask "휴학은 몇 학기까지?"': r"\A(?!.*4학기).*통산 6학기.*regulations\.hwpx",
+    'dtrag ask "휴학은 몇 학기까지?"': r"\A(?!.*통산 4학기를).*통산 6학기를.*regulations\.hwpx",
     'dtrag ask "휴학은 몇 학기까지?" --as-of 2023-05-01': r"\A(?!.*6학기).*통산 4학기.*2024-03-01 전까지",
     "dtrag regulations diff 학칙 2023-05-01 2024-05-01": r"제11조\(휴학의 종류\): amended.*제12조\(휴학기간\): amended"
     r".*부칙\(2024\. 3\. 1\.\): added.*\n3 changes, 23 provisions unchanged",

@@ -29,7 +29,6 @@ inBrowser("Ask in use", () => {
     expect(shown).toBe(source.quote);
     const context = await page.locator('mark[data-kinds~="context"]').allTextContents();
     expect(context).toEqual(source.context.map((span) => span.text));
-    expect(context.length).toBeGreaterThan(0);
     expect(await quote.first().evaluate(inView)).toBe(true);
     await page.keyboard.press("Escape");
     await quote.first().waitFor({ state: "detached" });

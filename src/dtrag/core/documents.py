@@ -310,8 +310,9 @@ class Citation:
     it: each sentence, item or row on one line, without marks of amendments, with hidden characters made visible
     (`<U+202E>`). `context` are the
     header and unit of a quoted table row, or the lead-in of a list item, in the order of the document. `highlights` are
-    spans, inside the quotation, of the words that answer: number, date, name, limit, or what is allowed. `page` is the
-    page of a PDF on which the quotation begins.
+    spans, inside the quotation, of the words that answer: number, date, name, limit, or what is allowed. `marked` is
+    the span of the sentence that answers, where the quotation is a longer provision. `page` is the page of a PDF on
+    which the quotation begins.
     """
 
     number: int
@@ -325,6 +326,7 @@ class Citation:
     display: str = ""
     context: tuple[CitationContext, ...] = ()
     highlights: tuple[tuple[int, int], ...] = ()
+    marked: tuple[tuple[int, int], ...] = ()
     page: int | None = None
 
 
@@ -380,7 +382,8 @@ class Declined:
 class Answer:
     """The result of `ask`. `confidence` in [0, 1]; `stages` in milliseconds; `cost` in won.
 
-    `model` is the language model that generated the text; None: it consists of quotations.
+    `model` is the language model that generated the text; None: it consists of quotations. `marked` are the spans of
+    the text with the sentences that answer, where whole provisions are quoted.
 
     `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`. `unfinished`: the
     time limit was reached before an answer; the decision is `review`. `answered_before` is a case of the memory.
@@ -405,6 +408,7 @@ class Answer:
     declined: Declined | None = None
     reason_statements: tuple[Statement, ...] = ()
     note_statements: tuple[Statement, ...] = ()
+    marked: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,10 @@ def _changed(
     if judged.decision == "abstain":
         return []
     quotes = extract(question, today.passages, statistics, None, today.pack)
-    spans = [(today.passages[quote.passage].chunk_id, quote.start, quote.end) for quote in quotes]
+    spans = [
+        (today.passages[quote.passage].chunk_id, *(quote.marked or (quote.start, quote.end)))
+        for quote in quotes  # of a provision that is quoted whole, the sentence that answers
+    ]
     quoted = {chunk_id for chunk_id, _, _ in spans}  # of these, only what is quoted counts
     spans += [
         (passage.chunk_id, 0, len(passage.text))

@@ -206,6 +206,7 @@ def _response(state: PipelineState) -> PipelineResponse:
         unfinished=state.unfinished,
         answered_before=state.answered_before,
         declined=steps.declined_of(state),
+        marked=state.marked,
     )
 
 

@@ -69,6 +69,7 @@ class Source(TypedDict, total=False):
     display: str
     context: list[SourceContext]
     highlights: list[tuple[int, int]]
+    marked: list[tuple[int, int]]
     page: int | None
 
 
@@ -128,7 +129,8 @@ class PipelineState:
     `search_query` is the query where it is not the question itself (a rewritten follow-up), and `official_words` are
     those that a language model suggests for an everyday one. `model` is the model that
     wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so.
-    `answered_before` is a case of the memory. There is no `debate_result` until a debate has finished.
+    `answered_before` is a case of the memory. `marked` are the spans of `answer` with the sentences that answer. There
+    is no `debate_result` until a debate has finished.
     """
 
     query: str
@@ -153,6 +155,7 @@ class PipelineState:
     search_query: str | None = None
     official_words: tuple[str, ...] = ()
     answered_before: AnsweredBefore | None = None
+    marked: tuple[tuple[int, int], ...] = ()
     evidence: Evidence | None = field(default=None, repr=False)
     if TYPE_CHECKING:  # an attribute, which type checkers do not expect of an InitVar
         run: Run | None = None
@@ -225,6 +228,7 @@ class PipelineResponse:
     unfinished: bool = False
     answered_before: AnsweredBefore | None = None
     declined: Declined | None = None
+    marked: tuple[tuple[int, int], ...] = ()
 
     def as_answer(self) -> Answer:
         """The same as `App.ask` returns it; the times of the stages in milliseconds."""
@@ -244,6 +248,7 @@ class PipelineResponse:
             unfinished=self.unfinished,
             answered_before=self.answered_before,
             declined=self.declined,
+            marked=self.marked,
             reason_statements=statements_of(self.reason),
             note_statements=all_statements(self.notes),
         )

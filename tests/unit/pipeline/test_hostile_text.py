@@ -64,7 +64,7 @@ async def test_the_prompt_of_a_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_quotation_stays_exact_and_its_display_shows_hidden_characters() -> None:
     passages = [SearchResult("c", "Annual leave is \u202e62\u202c days.", bm25_score=0.9)]
-    text, (citation,) = cite(extract("How long is annual leave?", passages, LexicalStatistics(chunks=9)), passages)
+    text, (citation,), _ = cite(extract("How long is annual leave?", passages, LexicalStatistics(chunks=9)), passages)
     assert citation.quote == passages[0].text
     assert citation.display == "Annual leave is <U+202E>62<U+202C> days."
     assert text == f"{citation.display} [1]"

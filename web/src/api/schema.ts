@@ -1873,6 +1873,14 @@ export interface components {
              */
             hitl_required: boolean;
             /**
+             * Marked
+             * @description Spans [start, end) of the answer, in code points, with the sentences that answer, where provisions are quoted.
+             */
+            marked: [
+                number,
+                number
+            ][];
+            /**
              * Model
              * @description The language model that wrote the answer; null for quotations.
              */
@@ -2406,6 +2414,14 @@ export interface components {
              * @description Stages that failed and were left out.
              */
             degraded: string[];
+            /**
+             * Marked
+             * @description Spans [start, end) of the answer, in code points, with the sentences that answer, where provisions are quoted.
+             */
+            marked: [
+                number,
+                number
+            ][];
             /**
              * Model
              * @description The language model that wrote the answer; null for quotations.
@@ -3212,6 +3228,14 @@ export interface components {
             conversation_id: string;
             /** @description What was searched when the decision is abstain; null otherwise, for a greeting, and for a question that names a provision which does not exist. */
             declined?: components["schemas"]["DeclinedShape"] | null;
+            /**
+             * Marked
+             * @description Spans [start, end) of the answer, in code points, with the sentences that answer, where provisions are quoted.
+             */
+            marked: [
+                number,
+                number
+            ][];
             /** @description Intent, times, decision, costs and notes. */
             metadata: components["schemas"]["ChatMetadata"];
             /**
@@ -3316,6 +3340,14 @@ export interface components {
              * @description Citation label: regulation and article, or title and heading.
              */
             label: string;
+            /**
+             * Marked
+             * @description Spans [start, end) inside the quotation of the sentence that answers, where the quotation is a longer provision, in code points of the document's text.
+             */
+            marked: [
+                number,
+                number
+            ][];
             /**
              * Number
              * @description The n of [n] in the answer.
@@ -7222,6 +7254,14 @@ export interface components {
              * @description Citation label: regulation and article, or title and heading.
              */
             label: string;
+            /**
+             * Marked
+             * @description Spans [start, end) inside the quotation of the sentence that answers, where the quotation is a longer provision, in code points of the document's text.
+             */
+            marked: [
+                number,
+                number
+            ][];
             /**
              * Number
              * @description The n of [n] in the answer.

@@ -9,7 +9,7 @@ interface Props {
   from?: number;
 }
 
-/** Kinds with a look: `quote` (cited), `context` (what it needs), `answer` (words that answer), `term` (found words). */
+/** Kinds with a look: `quote` (cited), `context` (what it needs), `marked` (the sentence), `answer` (words that answer), `term` (found words). */
 export function Highlight({ text, spans, from = 0 }: Props) {
   return (
     <>

@@ -7,13 +7,15 @@ import styles from "./QuotedText.module.css";
 interface AnswerProps {
   text: string;
   sources: readonly QuotedSource[];
+  /** Spans of the sentences that answer, in code points. */
+  marked?: readonly number[][];
   /** What `[n]` becomes; the text itself when left out. */
   cite?: Cite;
 }
 
 /** The text of an answer that quotes documents. */
-export function QuotedAnswer({ text, sources, cite }: AnswerProps) {
-  return <Blocks blocks={quotedBlocks(text, sources)} cite={cite} />;
+export function QuotedAnswer({ text, sources, marked, cite }: AnswerProps) {
+  return <Blocks blocks={quotedBlocks(text, sources, marked)} cite={cite} />;
 }
 
 /** One quotation with what is needed to understand it. */

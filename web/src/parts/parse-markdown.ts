@@ -145,12 +145,16 @@ export function safeLink(address: string): string | null {
   return url.username || url.password ? null : url.href;
 }
 
-/** Plain text with its citations: answers that quote documents are shown as they are. */
+/** Around a marked sentence of an answer. The service never sends these characters: it shows them as <U+0002>. */
+export const MARK = ["\u0002", "\u0003"] as const;
+
+/** Plain text with its citations and marked sentences: answers that quote documents are shown as they are. */
 export function citationsIn(text: string): Inline[] {
   return text
-    .split(/(\[\d{1,3}\])/)
+    .split(/(\[\d{1,3}\]|\u0002[^\u0003]*\u0003)/)
     .filter(Boolean)
     .map((part) => {
+      if (part[0] === MARK[0]) return { kind: "strong", children: [{ kind: "text", text: part.slice(1, -1) }] };
       const number = /^\[(\d+)\]$/.exec(part)?.[1];
       return number === undefined ? { kind: "text", text: part } : { kind: "citation", number: Number(number) };
     });

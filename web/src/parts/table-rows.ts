@@ -1,5 +1,6 @@
 /** Rows of tables in quoted text: `cell | cell`. The words of the text stay as they are. */
-import { citationsIn, type Block, type Inline } from "./parse-markdown";
+import { segments } from "./code-points";
+import { citationsIn, MARK, type Block, type Inline } from "./parse-markdown";
 
 export type Table = Extract<Block, { kind: "table" }>;
 export type Quoted = Extract<Block, { kind: "paragraph" }> | Table;
@@ -26,9 +27,13 @@ export function cellsOf(line: string): string[] {
 }
 
 /** The text of an answer that quotes documents: lines, and rows as tables. Header rows need the sources. */
-export function quotedBlocks(text: string, sources: readonly QuotedSource[]): Quoted[] {
+export function quotedBlocks(
+  text: string,
+  sources: readonly QuotedSource[],
+  marked: readonly number[][] = [],
+): Quoted[] {
   const blocks: Quoted[] = [];
-  const lines = text.split("\n");
+  const lines = withMarks(text, marked).split("\n");
   for (let at = 0; at < lines.length;) {
     const rows = isRow(withoutCitations(lines[at] ?? ""));
     let end = at + 1;
@@ -40,6 +45,16 @@ export function quotedBlocks(text: string, sources: readonly QuotedSource[]): Qu
     at = end;
   }
   return blocks;
+}
+
+function withMarks(text: string, marked: readonly number[][]): string {
+  const spans = marked.map(([start = 0, end = 0]) => ({ start, end, kind: "" }));
+  const [open, close] = MARK;
+  return segments(text, spans)
+    .map((part) =>
+      part.kinds.length > 0 ? open + part.text.replaceAll(" | ", `${close} | ${open}`) + close : part.text,
+    )
+    .join("");
 }
 
 /** One quotation by itself, with its header rows. */

@@ -45,7 +45,7 @@ export function writingElements(text: string, citations: readonly Citation[], sa
 /** Quotations are shown as they are; what a model wrote is Markdown. */
 function textOf(answer: Answer, cite: Cite): HTMLElement[] {
   if (answer.model !== null) return parseMarkdown(answer.text).map((block) => blockElement(block, cite));
-  return quotedElements(quotedBlocks(answer.text, answer.citations), cite);
+  return quotedElements(quotedBlocks(answer.text, answer.citations, answer.marked), cite);
 }
 
 function quotedElements(blocks: readonly Quoted[], cite: Cite): HTMLElement[] {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.page_starts import page_at
 from dtrag.core.text.hidden_characters import visible
@@ -33,12 +35,19 @@ def label(passage: SearchResult, offset: int = 0) -> str:
     return f"{passage.title}, {place}" if place else passage.title
 
 
-def context_lines(citation: Citation) -> list[str]:
-    """What a reader sees above the quotation: lead-in and unit on one line, then the headers of a table on another."""
+def context_lines(citation: Citation, before: Sequence[Citation] = ()) -> list[str]:
+    """What a reader sees above the quotation: lead-in and unit on one line, then the headers of a table on another.
+
+    Without what the citations `before` quote.
+    """
+    quoted = [(other.start, other.end) for other in before if other.document_id == citation.document_id]
+    context = [
+        part for part in citation.context if not any(start <= part.start and part.end <= end for start, end in quoted)
+    ]
     lead = ""
-    for part in citation.context:
+    for part in context:
         text = displayed(part.text)
         if part.kind != "header" and text not in lead:
             lead = f"{lead} {text}".strip()
-    headers = " / ".join(displayed(part.text) for part in citation.context if part.kind == "header")
+    headers = " / ".join(displayed(part.text) for part in context if part.kind == "header")
     return [visible(line) for line in (lead, headers) if line]

@@ -71,10 +71,10 @@ def show(answer: Answer, console: Console) -> None:
     from dtrag.core.answers.answer_words import answer_words
     from dtrag.core.answers.citation_labels import context_lines
     from dtrag.delivery.cli.answered_before import answered_before_line
-    from dtrag.delivery.cli.console import paragraph, place, safe
+    from dtrag.delivery.cli.console import marked_text, paragraph, place, safe
     from dtrag.delivery.texts import in_language_of
 
-    paragraph(console, Text(safe(answer.text)))
+    paragraph(console, marked_text(answer.text, answer.marked))
     for citation in answer.citations:
         console.print()
         paragraph(console, Text(f"[{citation.number}] {safe(citation.label)}", style="bold"))

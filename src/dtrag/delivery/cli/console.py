@@ -68,6 +68,15 @@ def safe(text: str) -> str:
     return _STEERING.sub("", text)
 
 
+def marked_text(text: str, marked: Sequence[tuple[int, int]]) -> Text:
+    """The text of an answer without characters that control a terminal, what is marked in bold."""
+    shown, position = Text(), 0
+    for start, end in marked:
+        shown.append(safe(text[position:start])).append(safe(text[start:end]), style="bold")
+        position = end
+    return shown.append(safe(text[position:]))
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, whole: Sequence[str] = ()) -> Table:
     """A table for 80 columns; columns in `whole` are never wrapped, columns of numbers are right-aligned."""
     from rich import box

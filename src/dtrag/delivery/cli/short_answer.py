@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from dtrag.delivery.cli.answered_before import answered_before_line
-from dtrag.delivery.cli.console import cropped, paragraph, place, safe
+from dtrag.delivery.cli.console import cropped, marked_text, paragraph, place, safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +35,7 @@ def show(answer: Answer, console: Console, notes: Sequence[str] = ()) -> None:
     if before:
         closing.insert(0, Text(cropped(before, console.width), style="cyan"))
     below = len(sources) + bool(sources) + 1 + len(closing) + sum(_height(note, console.width) for note in notes)
-    lines = list(Text(safe(answer.text)).wrap(console, console.width, overflow="fold"))
+    lines = list(marked_text(answer.text, answer.marked).wrap(console, console.width, overflow="fold"))
     available = max(LEAST_TEXT, console.height - 1 - below)  # the last line is for the next prompt
     if answer.model is None and len(lines) > available:
         hidden = len(lines) - available + 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from dtrag.core.answers.answer_words import answer_words
 from dtrag.core.answers.citation_labels import cited_label, context_lines
@@ -14,33 +13,43 @@ from dtrag.core.text.hidden_characters import visible
 from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
 from dtrag.core.text.unit_types import ContextSpan
+from dtrag.pipeline.answer.candidates import has_words
 from dtrag.pipeline.answer.citation_marks import rounded
-from dtrag.pipeline.answer.extractive import Quote
+from dtrag.pipeline.answer.quotes import Quote, Span
 from dtrag.pipeline.state import PipelineState, RetrievedChunk, Source
 
 
 def cite(
     quotes: Sequence[Quote], passages: Sequence[SearchResult], preceding: Mapping[str, Preceding] = NOTHING_BEFORE
-) -> tuple[str, tuple[Citation, ...]]:
-    """The answer's text, each quotation followed by its number, and the citations in the order of the numbers.
+) -> tuple[str, tuple[Citation, ...], tuple[Span, ...]]:
+    """The answer's text, each quotation followed by its number; the citations by number; what is marked in the text.
 
     Each citation quotes one span exactly; `start` and `end` are offsets in the document's text. In the answer, header
-    and unit of rows and the lead-in of items are lines above them, once for neighbours that share them, and a
-    passage's own `[7]` is shown as `(7)`.
+    and unit of rows and the lead-in of items are lines above them, unless they are quoted already, and a further
+    provision begins with its label. A passage's own `[7]` is shown as `(7)`.
     """
-    citations = tuple(
-        citation_of(number, passage, quote.start, quote.end, preceding.get(passage.chunk_id))
-        for number, quote in enumerate(quotes, start=1)
-        for passage in (passages[quote.passage],)
-    )
+    citations: list[Citation] = []
     lines: list[str] = []
+    marked: list[Span] = []
     shown: list[str] = []
-    for citation in citations:
-        above = [rounded(line) for line in context_lines(citation)]
-        lines += above if above != shown else []
-        lines.append(f"{rounded(citation.display)} [{citation.number}]")
+    for number, quote in enumerate(quotes, start=1):
+        passage = passages[quote.passage]
+        before = preceding.get(passage.chunk_id)
+        citation = citation_of(number, passage, quote.start, quote.end, before)
+        if quote.marked is not None:
+            first, last = quote.marked
+            citation = replace(citation, marked=((passage.start + first, passage.start + last),))
+        above = [rounded(line) for line in context_lines(citation, citations)]
+        lines += [rounded(citation.label)] if quote.further and above else []
+        lines += above if above != shown or quote.further else []
         shown = above
-    return "\n".join(lines), citations
+        label = f"{rounded(citation.label)}: " if quote.further and not above else ""
+        start = sum(len(line) + 1 for line in lines) + len(label)
+        spans = _marked(passage, quote, before)
+        marked += [(start + first, start + last) for first, last in spans]
+        lines.append(f"{label}{rounded(citation.display)} [{number}]")
+        citations.append(citation)
+    return "\n".join(lines), tuple(citations), tuple(marked)
 
 
 def citation_of(
@@ -48,13 +57,9 @@ def citation_of(
 ) -> Citation:
     """The citation of a span of a passage, `start` and `end` counted in the passage's text."""
     quote = passage.text[start:end]
-    units = [
-        unit
-        for unit in sentences_after(preceding, passage.text, passage.start)
-        if unit.start < end and unit.end > start
-    ]
+    units = _units(passage, start, end, preceding)
     whole = bool(units) and start <= units[0].start and units[-1].end <= end
-    shown = _displayed(passage.text, units) if whole else displayed(quote)
+    shown = "".join(text for text, _ in _shown(passage.text, units)) if whole else visible(displayed(quote))
     return Citation(
         number=number,
         label=cited_label(passage, start),
@@ -64,18 +69,38 @@ def citation_of(
         quote=quote,
         start=passage.start + start,
         end=passage.start + end,
-        display=visible(shown),
+        display=shown,
         context=_context(passage, units, start, preceding),
         page=page_at(passage.metadata, start),
     )
 
 
-def _displayed(text: str, units: Sequence[AnalysedSentence]) -> str:
-    """The units of a quotation as an answer shows them, those of other lines on lines of their own."""
-    parts = [units[0].display]
-    for before, unit in pairwise(units):
-        parts += ["\n" if "\n" in text[before.end : unit.start] else " ", unit.display]
-    return "".join(parts)
+def _units(passage: SearchResult, start: int, end: int, preceding: Preceding | None) -> list[AnalysedSentence]:
+    return [
+        unit
+        for unit in sentences_after(preceding, passage.text, passage.start)
+        if unit.start < end and unit.end > start
+    ]
+
+
+def _shown(text: str, units: Sequence[AnalysedSentence]) -> Iterator[tuple[str, AnalysedSentence]]:
+    """The units as an answer shows them, with the blank or line end before each; deleted provisions are left out."""
+    before: AnalysedSentence | None = None
+    for unit in [unit for unit in units if has_words(unit)] or units:
+        joint = "" if before is None else "\n" if "\n" in text[before.end : unit.start] else " "
+        yield joint + visible(unit.display), unit
+        before = unit
+
+
+def _marked(passage: SearchResult, quote: Quote, preceding: Preceding | None) -> Iterator[Span]:
+    """The spans of the marked sentences in the quotation as the answer shows it, each on one line."""
+    if quote.marked is None:
+        return
+    position = 0
+    for text, unit in _shown(passage.text, _units(passage, quote.start, quote.end, preceding)):
+        if quote.marked[0] <= unit.start and unit.end <= quote.marked[1]:
+            yield position + len(text) - len(text.lstrip()), position + len(text)
+        position += len(text)
 
 
 def _context(
@@ -168,6 +193,7 @@ def sources_of(state: PipelineState) -> list[Source]:
                     for part in citation.context
                 ],
                 highlights=list(citation.highlights),
+                marked=list(citation.marked),
                 page=citation.page,
                 url=citation.source_url,
                 title=passage.title if passage is not None else citation.label,

@@ -17,9 +17,10 @@ from dtrag.core.text.sentences import Preceding
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.citations import cite, passages_of
-from dtrag.pipeline.answer.extractive import PASSAGES, Quote, extract, nothing_found
+from dtrag.pipeline.answer.extractive import PASSAGES, extract, nothing_found
 from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
 from dtrag.pipeline.answer.named_provisions import quoted_whole
+from dtrag.pipeline.answer.quotes import Quote
 from dtrag.pipeline.run import Run, question_statistics
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
@@ -115,7 +116,7 @@ def abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
     if not {"lexical", "vector"}.isdisjoint(state.degraded):
         partial = stated("search_partial", "A part of the search failed or was late.")
         return unfinished(state, run, joined(partial, reason), searched=False)
-    state.answer, state.model, state.citations = nothing_found(state.query), None, ()
+    state.answer, state.model, state.citations, state.marked = nothing_found(state.query), None, (), ()
     state.decision, state.reason = "abstain", reason
     run.emit("replace", {"text": state.answer})
     return state
@@ -127,7 +128,8 @@ def unfinished(state: PipelineState, run: Run, reason: str, *, searched: bool) -
     It says nothing about the documents, and must not be queued for review, remembered or cached as an answer.
     """
     texts = _TOO_LATE if searched else _UNFINISHED
-    state.answer, state.model, state.citations = texts["ko" if language(state.query) == "ko" else "en"], None, ()
+    state.answer = texts["ko" if language(state.query) == "ko" else "en"]
+    state.model, state.citations, state.marked = None, (), ()
     state.decision, state.reason, state.unfinished = "review", reason, True
     run.emit("replace", {"text": state.answer})
     return state
@@ -139,7 +141,7 @@ async def quote_after_failure(state: PipelineState, run: Run, *, by_meaning: boo
     state.model = None
     state = await quote(state, run, by_meaning=by_meaning)
     head = _UNAVAILABLE["ko" if language(state.query) == "ko" else "en"]
-    state.answer = f"{head}\n{state.answer}"
+    _put_above(state, head)
     run.emit("replace", {"text": state.answer})
     return state
 
@@ -172,7 +174,7 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
         quotes, failed = await _select(question, passages, statistics, embedder, pack, preceding=preceding)
     if failed:
         state.degraded.append("compose")
-    text, state.citations = cite(quotes, passages, preceding)
+    text, state.citations, marked = cite(quotes, passages, preceding)
     calculation = ((state.plan or {}).get("inputs") or {}).get("calculator") or {}
     calculated = [
         f"{calculation.get('expression', '')} = {result['result']['text']}".removeprefix(" = ")
@@ -181,11 +183,18 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     ]
     if not calculated and not text:
         return abstained(state, run, state.reason)
-    state.answer = "\n".join((*calculated, *([text] if text else [])))
+    state.answer, state.marked = text, marked
     if calculated:
+        _put_above(state, "\n".join(calculated))
         state.decision = "answer" if text else "review"
     run.emit("replace", {"text": state.answer})
     return state
+
+
+def _put_above(state: PipelineState, lines: str) -> None:
+    """Put lines above the answer; what is marked in it moves along."""
+    state.marked = tuple((start + len(lines) + 1, end + len(lines) + 1) for start, end in state.marked)
+    state.answer = f"{lines}\n{state.answer}" if state.answer else lines
 
 
 async def quoted_without_embedder(state: PipelineState, run: Run) -> PipelineState:

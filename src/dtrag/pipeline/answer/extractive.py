@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,12 +27,15 @@ from dtrag.core.text.analysis import language, normalise
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.candidates import (
     MAX_CHARACTERS,
+    NEARLY,
     candidates_of,
-    general_rule,
-    of_leading,
+    is_other_case,
+    leading,
     of_table,
     without_siblings,
 )
+from dtrag.pipeline.answer.quoted_provisions import WHOLE, of_provision
+from dtrag.pipeline.answer.quotes import Quote
 from dtrag.pipeline.intent import is_greeting
 from dtrag.ports import Embedder
 
@@ -49,8 +51,6 @@ ENOUGH = 0.88
 LEAST = 0.06
 """A sentence that is less likely to hold the answer is not quoted beside others, unless it is `NEARLY` as likely as the
 likeliest one, as the items of a list are."""
-NEARLY = 0.75
-"""Within a passage that a pack ranked, too, sentences are quoted that are this much as likely as its best one."""
 _ASKS_FOR_LIST = re.compile(
     r"(?:어떤|무슨|필요한|제출할?|준비할?|내야 ?(?:하는|할)|구비)\s?(?:것들|서류|자료|경우|종류|항목|요건|조건)"
     r"|(?:어떤|무슨)\s?(?:처벌|벌|징계|조치|제재|불이익|혜택|지원|업무|역할|의무|권리|사유|사항|내용)"
@@ -61,20 +61,6 @@ _ASKS_FOR_LIST = re.compile(
 )
 """Asks for an enumeration, which is quoted whole."""
 _BARE_WORD = re.compile(r"[가-힣A-Za-z][가-힣A-Za-z·-]{1,20}")
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """A sentence of a passage: `passage` counts from 0, `start` and `end` are offsets into the passage's text.
-
-    `score` in (0, 1] is the probability that it is the one that answers, if one of the passages' sentences does.
-    """
-
-    passage: int
-    start: int
-    end: int
-    text: str
-    score: float
 
 
 def extract(
@@ -89,15 +75,18 @@ def extract(
     """The sentences that answer: the likeliest one, then others in reading order. No two are the same.
 
     At most 5 with 600 characters. `embedder` must speak the question's language, or be None; what it raises is passed
-    on. With `pack`, official terms count like the question's own, and the pack's order decides which passages are
-    quoted. `preceding`: see `Evidence`. Blocking and CPU-bound.
+    on. With `pack`, whole provisions in its order, and its official terms count like the question's own.
+    `preceding`: see `Evidence`. Blocking and CPU-bound.
     """
     asked = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
+    if not asked.weights:
+        return []
+    if pack is not None:
+        return _provisions(question, asked, passages, preceding)
     defining = _defining(question, passages, preceding)
     passages = passages[:PASSAGES]
-    candidates = list(candidates_of(passages, preceding)) if pack is None else of_leading(passages, asked, preceding)
-    candidates = without_siblings(question, candidates)
-    if not candidates or not asked.weights:
+    candidates = without_siblings(question, candidates_of(passages, preceding))
+    if not candidates:
         return []
     compared, scores = scored(question, asked, passages, candidates, embedder)
     if _ASKS_FOR_LIST.search(question.strip()):
@@ -106,10 +95,7 @@ def extract(
         if len(items) > 1:
             return _whole_list(items, passages[best.passage].text, float(probabilities(scores).max()))
     compared, scores = of_table(asked, compared, scores)
-    if pack is not None:
-        quotes = _best_of_each(passages, compared, scores, asked)
-    else:
-        quotes = _likeliest(passages, compared, probabilities(scores))
+    quotes = _likeliest(passages, compared, probabilities(scores))
     if defining is None:
         return quotes
     others = [quote for quote in quotes if not _overlaps(quote, defining.passage, defining.start, defining.end)]
@@ -236,25 +222,44 @@ def _likeliest(passages: Sequence[SearchResult], candidates: Sequence[Candidate]
     return selection.quotes[:1] + sorted(selection.quotes[1:], key=lambda quote: (quote.passage, quote.start))
 
 
-def _best_of_each(
-    passages: Sequence[SearchResult], candidates: Sequence[Candidate], scores: Scores, asked: QuestionTerms
+def _provisions(
+    question: str, asked: QuestionTerms, passages: Sequence[SearchResult], preceding: Mapping[str, Preceding]
 ) -> list[Quote]:
-    """The likeliest sentences of each passage, in the passages' order: the pack decided that all of them answer.
+    """The first provision that a pack ranked, whole or its best paragraphs, and the best sentence of each further one.
 
-    Beside one with the kind of value that the question asks for, none is quoted without it.
+    One that defines the bare word of the question comes first, then those with the kind of value that it asks for.
+    Sentences are compared by words: no embedder decides which part of a provision answers.
     """
-    selection = _Selection(passages)
-    for number in sorted({sentence.passage for sentence in candidates}):
-        places = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
-        chances = probabilities(scores[places])
-        order = np.argsort(-chances, kind="stable")
-        near = [int(place) for place in order if chances[place] >= NEARLY * chances[order[0]]]
-        if asked.has_value(candidates[places[near[0]]].text):
-            near = [place for place in near if asked.has_value(candidates[places[place]].text)]
-        rule = general_rule(asked, [candidates[place] for place in places], near[0])
-        for place in [*rule, *near[:1], *sorted(near[1:])]:
-            selection.add(candidates[places[place]], float(chances[place]))
-    return selection.quotes
+    defining = _defining(question, passages, preceding)
+    places = {*leading(passages), *([] if defining is None else [defining.passage])}
+    sentences = without_siblings(question, candidates_of(passages, preceding, places))
+    if not sentences:
+        return []
+    candidates, scores = of_table(asked, *scored(question, asked, passages, sentences, None))
+    valued = {sentence.passage for sentence in candidates if asked.has_value(sentence.text)}
+    defined = None if defining is None else defining.passage
+    limit = MAX_CHARACTERS if _ASKS_FOR_LIST.search(question.strip()) else WHOLE
+    quotes: list[Quote] = []
+    for number in sorted(places, key=lambda number: (number != defined, number not in valued, number)):
+        own = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
+        own = [place for place in own if asked.has_value(candidates[place].text)] or own
+        own = [place for place in own if not is_other_case(asked, candidates[place])] or own
+        if not own:
+            continue
+        chances = probabilities(scores[own])
+        best = candidates[own[int(np.argmax(chances))]]
+        passage = passages[number]
+        if quotes or "article" not in passage.metadata:
+            start, end = best.main_start, max(best.end, best.proviso_end)
+            text = passage.text[start:end]
+            if not any(normalise(text) in normalise(quote.text) for quote in quotes):
+                quotes.append(Quote(number, start, end, text, float(chances.max()), further=bool(quotes)))
+            continue
+        by_start = {candidates[place].start: float(chance) for place, chance in zip(own, chances, strict=True)}
+        if defining is not None:
+            by_start[defining.start] = 1.0
+        quotes = of_provision(number, passage, by_start, preceding.get(passage.chunk_id), limit)
+    return quotes
 
 
 _ABOUT = {

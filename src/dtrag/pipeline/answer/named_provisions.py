@@ -9,7 +9,8 @@ from dtrag.core.answers.confidence import Confidence
 from dtrag.core.documents import SearchResult
 from dtrag.core.statements import stated
 from dtrag.core.text.analysis import language
-from dtrag.pipeline.answer.extractive import Quote
+from dtrag.pipeline.answer.quoted_provisions import whole
+from dtrag.pipeline.answer.quotes import Quote
 from dtrag.ports import NamedPassages
 
 MAX_CHOICES = 10
@@ -21,10 +22,10 @@ _PARAGRAPH = re.compile(rf"(?:(?<=[.>〉)\]\n])|^)[ \t]*([{_PARAGRAPHS}])")
 def quoted_whole(named: NamedPassages, passages: Sequence[SearchResult]) -> list[Quote]:
     """The passages of the named provisions as quotations; only the named paragraph (항) if the text has its mark."""
     pieces = [(place, passage) for place, passage in enumerate(passages) if passage.chunk_id in named.chunk_ids]
-    whole = [Quote(place, 0, len(passage.text), passage.text, 0.0) for place, passage in pieces]
+    all_of_it = [whole(place, passage) for place, passage in pieces]
     if named.paragraph is None or len(named.names) != 1:
-        return whole
-    return _paragraph(pieces, named.paragraph) or whole
+        return all_of_it
+    return _paragraph(pieces, named.paragraph) or all_of_it
 
 
 def _paragraph(pieces: Sequence[tuple[int, SearchResult]], number: int) -> list[Quote]:

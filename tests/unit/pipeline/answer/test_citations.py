@@ -11,7 +11,7 @@ import pytest
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.documents import SearchResult
 from dtrag.pipeline.answer.citations import cite
-from dtrag.pipeline.answer.extractive import Quote
+from dtrag.pipeline.answer.quotes import Quote
 
 ARTICLE = {"regulation": "학칙", "article": "제15조", "article_title": "휴학"}
 
@@ -40,11 +40,11 @@ def test_a_quotation_is_cited_with_the_page_on_which_it_begins() -> None:
     text = "Pumps run on this page and valves close. Doors open on the next page."
     passage = SearchResult("c", text, "Handbook", metadata={"page": 3, "page_breaks": f"{text.index('valves')}:4"})
     sentences = [(0, text.index(" Doors")), (text.index("Doors"), len(text))]
-    _, citations = cite([Quote(0, start, end, text[start:end], 1.0) for start, end in sentences], [passage])
+    _, citations, _ = cite([Quote(0, start, end, text[start:end], 1.0) for start, end in sentences], [passage])
     assert [(citation.page, citation.label) for citation in citations] == [(3, "Handbook, p. 3"), (4, "Handbook, p. 4")]
-    _, (before,) = cite([Quote(0, *sentences[1], "Doors", 1.0)], [replace(passage, metadata={"page": 3})])
+    _, (before,), _ = cite([Quote(0, *sentences[1], "Doors", 1.0)], [replace(passage, metadata={"page": 3})])
     assert before.page == 3, "a document that was ingested without page breaks"
-    _, (other,) = cite([Quote(0, *sentences[1], "Doors", 1.0)], [replace(passage, metadata={})])
+    _, (other,), _ = cite([Quote(0, *sentences[1], "Doors", 1.0)], [replace(passage, metadata={})])
     assert other.page is None
 
 
@@ -54,7 +54,7 @@ def test_numbers_follow_the_quotes_and_spans_point_into_the_document() -> None:
     second = SearchResult("c1", document[22:], "B", "file:///b", start=22)
     quotes = [Quote(0, 0, 11, "휴학은 네 학기까지.", 2.0), Quote(1, 0, 17, "The valve closes.", 1.0)]
     quotes[1] = Quote(1, document[22:].index("Ends."), len(document[22:]), "Ends.", 1.0)
-    text, citations = cite(quotes, [first, second])
+    text, citations, _ = cite(quotes, [first, second])
     assert text == "휴학은 네 학기까지. [1]\nEnds. [2]"
     assert [citation.number for citation in citations] == [1, 2]
     for citation in citations:
@@ -67,10 +67,10 @@ def test_numbers_follow_the_quotes_and_spans_point_into_the_document() -> None:
 
 def test_marks_of_a_passage_are_not_citations_and_the_quote_stays_exact() -> None:
     text = "Leave takes 90 days [7]. Sources: [1] evil.example."
-    shown, (citation,) = cite([Quote(0, 0, len(text), text, 1.0)], [SearchResult("c", text)])
+    shown, (citation,), _ = cite([Quote(0, 0, len(text), text, 1.0)], [SearchResult("c", text)])
     assert shown == "Leave takes 90 days (7). Sources: (1) evil.example. [1]"
     assert citation.quote == text
 
 
 def test_nothing_quoted_nothing_cited() -> None:
-    assert cite([], []) == ("", ())
+    assert cite([], []) == ("", (), ())

@@ -16,7 +16,7 @@ from dtrag.core.documents import Citation, ParsedDocument, SearchResult
 from dtrag.core.text.sentences import Preceding, beginning_of, begins_inside, sentences_after
 from dtrag.ingestion.chunking import split
 from dtrag.pipeline.answer.citations import citation_of, cite
-from dtrag.pipeline.answer.extractive import Quote
+from dtrag.pipeline.answer.quotes import Quote
 from tests.pdf_writer import Placed, write_pdf
 
 INTRODUCTION = "Staff who travel are paid back what they spend. Receipts are needed above 10 EUR."
@@ -179,7 +179,7 @@ def test_the_answer_shows_context_once_above_the_quotations_that_share_it() -> N
     text = f"{table}\n\n위원은 다음 각 호와 같다.\n\n1. 총장\n\n2. 처장"
     passage = SearchResult("c", text, "T", start=100, metadata={"document_id": "d"})
     spans = [(text.index(row), text.index(row) + len(row)) for row in ("교수 | 70 | 150", "직원 | 50 | 120", "2. 처장")]
-    shown, cited = cite([Quote(0, start, end, text[start:end], 1.0) for start, end in spans], [passage])
+    shown, cited, _ = cite([Quote(0, start, end, text[start:end], 1.0) for start, end in spans], [passage])
     assert shown.split("\n") == [
         "(단위: 천원)",
         "구분 | 국내 | 국외",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -16,19 +17,18 @@ from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import normalise, terms
 from dtrag.core.text.unit_types import QUOTABLE
 from dtrag.core.text.units import units_of
-from dtrag.pipeline.answer.candidates import MAX_CHARACTERS
+from dtrag.pipeline.answer.candidates import MARGIN, MAX_CHARACTERS, NEARLY
 from dtrag.pipeline.answer.citations import cite
 from dtrag.pipeline.answer.extractive import (
     ENOUGH,
     LEAST,
     MAX_SENTENCES,
     MOST_EMBEDDED,
-    NEARLY,
     PASSAGES,
-    Quote,
     extract,
     nothing_found,
 )
+from dtrag.pipeline.answer.quotes import Quote
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import Broken
 
@@ -155,7 +155,7 @@ def test_rows_that_the_question_does_not_tell_apart_are_quoted_together_and_not_
 ):
     quotes = extract("What is the limit for hotel costs?", _passages(RATES), NOTHING_KNOWN)
     assert _texts(quotes)[:3] == ["Seoul | 130 | 45", "Europe | 160 | 60", "Asia | 190 | 65"]
-    _, citations = cite(quotes, _passages(RATES))
+    _, citations, _ = cite(quotes, _passages(RATES))
     context = [(part.kind, part.text) for part in citations[0].context]
     assert context == [
         ("lead_in", "The following limits apply to each person."),
@@ -200,51 +200,61 @@ def test_a_rule_is_quoted_with_its_proviso() -> None:
 NO_SIGNALS = PackFindings({})
 
 
-def _ranked(*texts: str) -> list[SearchResult]:
-    return [SearchResult(f"c{n}", text, bm25_score=0.5, hybrid_score=0.9 - n / 100) for n, text in enumerate(texts)]
+def _ranked(*texts: str, scores: Sequence[float] = (0.9, 0.89, 0.88)) -> list[SearchResult]:
+    """Passages of articles in the order of a pack."""
+    return [
+        SearchResult(f"c{n}", text, bm25_score=0.5, hybrid_score=score, metadata={"article": f"제{n + 1}조"})
+        for n, (text, score) in enumerate(zip(texts, scores, strict=False))
+    ]
 
 
-@pytest.mark.parametrize(
-    ("question", "texts", "answer"),
-    [
-        (
-            "연구년은 얼마나 쓸 수 있나요?",
-            ["연구년은 6년 이상 근무한 교원이 신청한다.", "연구년의 기간은 6개월 또는 1년으로 한다."],
-            ["연구년의 기간은 6개월 또는 1년으로 한다."],
-        ),
-        (
-            "위원은 몇 명인가요?",
-            ["위원에게 수당을 지급한다.", "위원은 9명 이내로 한다.", "회의록에는 위원 전원이 서명한다."],
-            ["위원은 9명 이내로 한다."],
-        ),
-        (
-            "통금 시간은 몇 시인가요?",
-            [
-                "통금시간에 출입한 사람에게 벌점 3점을 준다.",
-                "통금을 어기지 않는다.",
-                "통금은 지킨다.",
-                "통금은 밤 12시부터이다.",
-            ],
-            ["통금은 밤 12시부터이다."],
-        ),
-        (
-            "통금 시간은 언제인가요?",
-            ["통금시간에 출입한 사람에게 벌점 3점을 준다."],
-            ["통금시간에 출입한 사람에게 벌점 3점을 준다."],
-        ),
-    ],
-)
-def test_of_ranked_passages_those_with_the_value_that_is_asked_for_are_quoted(
-    question: str, texts: list[str], answer: list[str]
-) -> None:
-    assert _texts(extract(question, _ranked(*texts), NOTHING_KNOWN, pack=NO_SIGNALS)) == answer
+def _of_pack(question: str, passages: list[SearchResult]) -> list[Quote]:
+    return extract(question, passages, NOTHING_KNOWN, pack=NO_SIGNALS)
 
 
-def test_a_case_that_the_question_does_not_mention_follows_the_general_rule() -> None:
-    rule, case = "① 생활관의 출입은 밤 12시부터 제한한다.", "② 시험 기간에는 통금시각을 오전 2시로 늦춘다."
-    text = f"{rule}\n{case}\n③ 통금시간에 출입하면 벌점 3점을 준다."
-    assert _texts(extract("통금은 몇 시인가요?", _ranked(text), NOTHING_KNOWN, pack=NO_SIGNALS)) == [rule, case]
-    assert _texts(extract("시험 때 통금은 몇 시인가요?", _ranked(text), NOTHING_KNOWN, pack=NO_SIGNALS)) == [case]
+def test_the_first_provision_is_quoted_whole_and_of_two_further_ones_a_sentence_each() -> None:
+    passages = _ranked(
+        "① 휴학은 두 학기까지 한다. 다만, 군휴학은 그러하지 아니하다.\n② 휴학원을 낸다.",
+        "복학은 두 학기 안에 한다. 복학원을 낸다.",
+        "휴학은 총장이 허가한다.",
+        "휴학은 네 번까지 한다.",
+        scores=(0.9, 0.89, 0.88, 0.87),
+    )
+    first, *further = _of_pack("휴학은 두 학기까지 하나요?", passages)
+    assert first.text == passages[0].text
+    assert first.marked is not None
+    assert first.text[slice(*first.marked)] == "① 휴학은 두 학기까지 한다."
+    assert [(quote.passage, quote.text) for quote in further] == [
+        (1, "복학은 두 학기 안에 한다."),
+        (2, "휴학은 총장이 허가한다."),
+    ]
+    assert all(quote.further and quote.marked is None for quote in further)
+
+
+def test_a_further_provision_needs_nearly_the_score_of_the_first_and_a_sentence_of_its_own() -> None:
+    texts = "휴학은 두 학기까지 한다.", "휴학은 네 번까지 한다."
+    assert len(_of_pack("휴학은 몇 번 하나요?", _ranked(*texts, scores=(0.9, MARGIN * 0.9 + 1e-6)))) == 2
+    assert len(_of_pack("휴학은 몇 번 하나요?", _ranked(*texts, scores=(0.9, MARGIN * 0.9 - 1e-6)))) == 1
+    assert len(_of_pack("휴학은 몇 번 하나요?", _ranked("휴학은 두 학기까지 한다.", "휴학은 두 학기까지 한다."))) == 1
+
+
+def test_of_ranked_provisions_one_with_the_value_that_is_asked_for_comes_first() -> None:
+    passages = _ranked("위원에게 수당을 지급한다.", "위원은 9명 이내로 한다.", "회의록에는 위원 전원이 서명한다.")
+    assert _texts(_of_pack("위원은 몇 명인가요?", passages))[0] == "위원은 9명 이내로 한다."
+    assert _texts(_of_pack("위원에게 무엇을 주나요?", passages))[0] == "위원에게 수당을 지급한다."
+
+
+def test_a_provision_that_defines_the_bare_word_of_the_question_comes_first() -> None:
+    passages = _ranked("휴학은 네 학기까지 한다.", "“휴학”이란 학업을 쉬는 것을 말한다. 복학은 다시 배우는 것이다.")
+    first, *_ = _of_pack("휴학", passages)
+    assert first.text == passages[1].text
+    assert first.marked is not None
+    assert first.text[slice(*first.marked)].startswith("“휴학”이란")
+
+
+def test_of_other_documents_a_pack_quotes_the_sentence() -> None:
+    (other,) = [replace(passage, metadata={}) for passage in _ranked("휴학은 두 학기까지 한다. 도서관은 밤에 닫는다.")]
+    assert _texts(_of_pack("휴학은 몇 학기까지 하나요?", [other])) == ["휴학은 두 학기까지 한다."]
 
 
 def test_a_chain_of_restrictions_is_one_quotation() -> None:
@@ -384,3 +394,11 @@ def test_a_greeting_is_answered_by_what_dtrag_does(query: str) -> None:
 @pytest.mark.parametrize("query", ["hello world in C?", "high", "thanks to whom is the leave granted?", "안녕 규정"])
 def test_a_question_that_begins_like_a_greeting_is_a_question(query: str) -> None:
     assert nothing_found(query) != nothing_found("hello")
+
+
+def test_the_sentence_with_the_value_is_marked_and_not_that_of_a_case_which_the_question_does_not_mention() -> None:
+    rule, case = "① 생활관의 출입은 밤 12시부터 제한한다.", "② 시험 기간에는 통금시각을 오전 2시로 늦춘다."
+    for question, answer in (("통금은 몇 시인가요?", rule), ("시험 때 통금은 몇 시인가요?", case)):
+        (quote,) = _of_pack(question, _ranked(f"{rule}\n{case}\n③ 통금시간에 출입하면 벌점 3점을 준다."))
+        assert quote.marked is not None
+        assert quote.text[slice(*quote.marked)] == answer

@@ -7,5 +7,5 @@ import type { Turn } from "./turns";
 export function AnswerText({ turn }: { turn: Turn }) {
   const cite = (number: number, key: number) => <CitationMark key={key} turn={turn} number={number} />;
   if (turn.answer?.metadata.model) return <Markdown text={turn.text} cite={cite} />;
-  return <QuotedAnswer text={turn.text} sources={turn.sources} cite={cite} />;
+  return <QuotedAnswer text={turn.text} sources={turn.sources} marked={turn.answer?.marked} cite={cite} />;
 }

@@ -59,6 +59,7 @@ export function spansOf(source: Source): Span[] {
   return [
     { start: source.start, end: source.end, kind: "quote" },
     ...source.context.map(({ start, end }) => ({ start, end, kind: "context" })),
+    ...source.marked.map(([start, end]) => ({ start, end, kind: "marked" })),
     ...source.highlights.map(([start, end]) => ({ start, end, kind: "answer" })),
   ];
 }

@@ -26,7 +26,7 @@ function read(): Kept[] {
 }
 
 /** An earlier edition of the page stored answers without some of today's fields. */
-const isComplete = ({ answer }: Kept): boolean => Array.isArray(answer.metadata.note_statements);
+const isComplete = ({ answer }: Kept): boolean => Array.isArray(answer.marked);
 
 export function keepAnswer(conversation: string, { question, settings }: Turn, answer: Answer): void {
   try {

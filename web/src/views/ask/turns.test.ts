@@ -5,6 +5,7 @@ const SETTINGS = { scope: [["A", "B"]], agent: "", as_of: "2024-03-01" };
 const ANSWER = {
   response: "Yes. [1]",
   sources: [{ number: 1, quote: "Yes." }],
+  marked: [],
   metadata: { decision: "answer", note_statements: [] },
 } as unknown as Answer;
 

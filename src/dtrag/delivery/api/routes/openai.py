@@ -15,6 +15,7 @@ from fastapi.sse import KEEPALIVE_COMMENT
 from starlette.responses import Response
 
 from dtrag.core.agent import Agent
+from dtrag.core.answers.bold import in_bold
 from dtrag.delivery.api import chat_turn
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
@@ -103,7 +104,7 @@ async def complete(request: Request, body: CompletionRequest) -> Completion | Re
 
 def _completion(body: CompletionRequest, answer: chat_turn.TurnAnswer) -> Completion:
     response = answer.response
-    message = AssistantMessage(content=response.answer, citations=_citations(answer))
+    message = AssistantMessage(content=in_bold(response.answer, response.marked), citations=_citations(answer))
     return Completion(
         id=f"chatcmpl-{response.trace_id}",
         created=int(time.time()),
@@ -139,7 +140,7 @@ async def _chunks(
     with_usage = body.stream_options is not None and body.stream_options.include_usage is True
     extra = {"usage": None} if with_usage else {}
     yield event(common | extra | {"choices": [_choice({"role": "assistant", "content": ""})]})
-    for piece in pieces(answer.response.answer):
+    for piece in pieces(in_bold(answer.response.answer, answer.response.marked)):
         yield event(common | extra | {"choices": [_choice({"content": piece})]})
     citations = [citation.model_dump() for citation in _citations(answer)]
     before = answered_before(answer.response.answered_before)

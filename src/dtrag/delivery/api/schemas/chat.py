@@ -15,6 +15,8 @@ from dtrag.delivery.api.schemas.common import (
     CONTEXT,
     DISPLAY,
     HIGHLIGHTS,
+    MARKED,
+    MARKED_IN_ANSWER,
     PAGE,
     AnsweredBefore,
     ContextShape,
@@ -155,6 +157,7 @@ class SourceShape(BaseModel):
     display: str = Field(description=DISPLAY)
     context: list[ContextShape] = Field(description=CONTEXT)
     highlights: list[tuple[int, int]] = Field(description=HIGHLIGHTS)
+    marked: list[tuple[int, int]] = Field(description=MARKED)
     page: int | None = Field(description=PAGE)
 
 
@@ -203,6 +206,7 @@ class ChatResponse(BaseModel):
 
     response: str = Field(description="The answer, with [n] where a source belongs.")
     answer: str = Field(description="The same text.")
+    marked: list[tuple[int, int]] = Field(description=MARKED_IN_ANSWER)
     conversation_id: str = Field(description="The conversation; send it with the next question.")
     sources: list[SourceShape] = Field(description="One for each [n].")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
@@ -217,6 +221,7 @@ class ChatResponse(BaseModel):
         return cls(
             response=response.answer,
             answer=response.answer,
+            marked=list(response.marked),
             conversation_id=turn.conversation_id,
             sources=[SourceShape.model_validate(source) for source in response.sources],
             confidence=response.confidence,

@@ -204,6 +204,13 @@ HIGHLIGHTS = (
     "Spans [start, end) inside the quotation of the words that answer (number, date, name, limit, what is allowed), in "
     "code points of the document's text."
 )
+MARKED = (
+    "Spans [start, end) inside the quotation of the sentence that answers, where the quotation is a longer provision, "
+    "in code points of the document's text."
+)
+MARKED_IN_ANSWER = (
+    "Spans [start, end) of the answer, in code points, with the sentences that answer, where provisions are quoted."
+)
 PAGE = "Page of the PDF on which the quotation begins; null for other formats, or if it is unknown."
 
 
@@ -236,6 +243,7 @@ class CitationShape(BaseModel):
     display: str = Field(description=DISPLAY)
     context: list[ContextShape] = Field(description=CONTEXT)
     highlights: list[tuple[int, int]] = Field(description=HIGHLIGHTS)
+    marked: list[tuple[int, int]] = Field(description=MARKED)
     page: int | None = Field(description=PAGE)
 
 
@@ -308,6 +316,7 @@ class AskResponse(BaseModel):
 
     question: str = Field(description="The question.")
     text: str = Field(description="The answer, with [n] where a citation belongs.")
+    marked: list[tuple[int, int]] = Field(description=MARKED_IN_ANSWER)
     citations: list[CitationShape] = Field(description="One for each [n].")
     confidence: float = Field(description="Confidence in [0, 1].")
     decision: str = Field(description="answer, review (on weak evidence), or abstain: the documents do not answer.")
