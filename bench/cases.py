@@ -1,11 +1,13 @@
 """The case memory, measured.
 
 python bench/cases.py same [PAIRS.jsonl …] [--embedder auto|fastembed:MODEL|none]
+python bench/cases.py paraphrases [PAIRS.jsonl …] [--embedder auto|fastembed:MODEL|none]
 python bench/cases.py suggest [--sizes 1000,10000,100000] [--stores sqlite,postgres] [--rounds 200]
 python bench/cases.py crud [--size 10000]
 python bench/cases.py concurrent [--size 10000]
 python bench/cases.py poison DIR [--limit 200] [--voters 0]
 
+`paraphrases`: whether the right case is among the first three suggestions (bench/case_paraphrases.py).
 `suggest`: the five nearest cases. `crud`: add, read, change, vote, search, delete. `concurrent`: 100 requests to
 /cbr/suggest at once, and 200 votes at once (all three: bench/case_store.py). `poison`: bench/case_poison.py.
 
@@ -19,6 +21,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import case_paraphrases
 import case_poison
 import case_store
 from dtrag.adapters.embedders import factory
@@ -97,15 +100,16 @@ def _embedder(arguments: argparse.Namespace) -> Embedder | None:
     try:
         embedder = factory.choose(Settings.load(environ={}, embedder=arguments.embedder))
         if embedder is None:
-            print("No curve of cosine: the model is not on this machine.")
+            print("The model is not on this machine: words only.")
         return embedder
     except DtragError as error:
-        print(f"No curve of cosine: {error}")
+        print(f"Words only: {error}")
         return None
 
 
 SUBCOMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "same": same,
+    "paraphrases": lambda arguments: case_paraphrases.run(read(arguments.files or PAIRS), _embedder(arguments)),
     "suggest": case_store.run,
     "crud": case_store.run,
     "concurrent": case_store.run,
@@ -119,6 +123,7 @@ def main() -> None:
     pairs = commands.add_parser("same")
     pairs.add_argument("files", nargs="*", type=Path)
     pairs.add_argument("--embedder", default="auto")
+    case_paraphrases.add_command(commands)
     case_store.add_commands(commands)
     case_poison.add_commands(commands)
     arguments = parser.parse_args()

@@ -69,6 +69,7 @@ from dtrag.memory.retention import Retention
 from dtrag.memory.reuse import Reuse
 from dtrag.memory.review_cases import ReviewCases
 from dtrag.memory.same_question_gate import gate
+from dtrag.memory.suggesting import Suggester
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline import reader
@@ -162,6 +163,8 @@ class App:
         self.judge = choose_judge(settings, models.chat)
         self.audit = Audit(stores.audit, settings.audit, spool=stores.audit_spool)
         self._open_ingestion(stores)
+        self._query_embedder = CachedEmbedder(self.embedder) if self.embedder is not None else None
+        self._suggester = Suggester(stores.cases, QuestionVectors(self._query_embedder))
         self._open_governance(stores)
         self._open_search(stores, models.reranker)
         self._open_pipeline(stores)
@@ -207,7 +210,7 @@ class App:
             cases=ReviewCases(
                 self.case_store,
                 self.index,
-                vector_of=lambda question: QuestionVectors(self._query_embedder).of(question),
+                vector_of=self._suggester.vectors.of,
                 keeps_text=self.settings.cbr_text != "off",
             ),
             feedback_by=stores.traces.feedback_by,
@@ -216,7 +219,6 @@ class App:
         self.lexicon_suggestions = LexiconSuggestions(self.review, self.lexicon)
 
     def _open_search(self, stores: Stores, reranker: Reranker | None) -> None:
-        self._query_embedder = CachedEmbedder(self.embedder) if self.embedder is not None else None
         collections = self._collections = CollectionReader(stores.regulations)
         self.engine = search_engine(
             self.settings,
@@ -232,7 +234,7 @@ class App:
         self.cases = CaseMemory(
             stores.cases,
             self.index,
-            QuestionVectors(self._query_embedder),
+            self._suggester,
             keeps_text=self.settings.cbr_text == "on",
             expiry=LogExpiry(stores.cases, self.settings.cbr_log_days),
             record=self.audit.record,
@@ -241,9 +243,8 @@ class App:
     def _open_pipeline(self, stores: Stores) -> None:
         settings, record = self.settings, self.audit.record
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
-        vectors = QuestionVectors(self._query_embedder)
         self.reuse = Reuse(
-            stores.cases, self.index, gate, committed=COMMITTED_PAIRS, vectors=vectors, delta=settings.cbr_delta
+            stores.cases, self.index, gate, self._suggester, committed=COMMITTED_PAIRS, delta=settings.cbr_delta
         )
         self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
         self.feedback = FeedbackOnAnswers(
@@ -322,6 +323,7 @@ class App:
         await self.traces.close()
         await self.learning.close()
         await self.audit.close()
+        await self._suggester.close()
         await self.case_store.close()
         await self._parser.close()
         await self._tool_parser.close()

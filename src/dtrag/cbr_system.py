@@ -67,9 +67,14 @@ class _Memory:
     """A store with what its users need; `index` knows the category tree, where there is one."""
 
     store: CaseStore
-    vectors: QuestionVectors
+    suggester: Suggester
     keeps_text: bool
     index: Index | None = None
+
+    @property
+    def vectors(self) -> QuestionVectors:
+        """The vectors of questions."""
+        return self.suggester.vectors
 
     async def node_of(self, path: CategoryPath) -> int | None:
         """The node of the category."""
@@ -81,19 +86,30 @@ async def _opened(folder: Path | None, app: App | None, embedder: Embedder | Non
     """The memory in the folder, of the open app, or of the settings."""
     settings = app.settings if app is not None else Settings.load()
     vectors = QuestionVectors(embedder or (app.embedder if app is not None else None))
-    folder, keeps_text = folder or settings.cbr_data_dir, settings.cbr_text != "off"
+    async with _store(folder or settings.cbr_data_dir, app, settings) as (store, index):
+        suggester = Suggester(store, vectors)
+        try:
+            yield _Memory(store, suggester, settings.cbr_text != "off", index)
+        finally:
+            await suggester.close()
+
+
+@asynccontextmanager
+async def _store(
+    folder: Path | None, app: App | None, settings: Settings
+) -> AsyncIterator[tuple[CaseStore, Index | None]]:
     if folder is not None:
         file = SqliteCases(folder, cache_seconds=settings.cbr_cache_ttl)
         try:
-            yield _Memory(file, vectors, keeps_text)
+            yield file, None
         finally:
             await file.close()
     elif app is not None and not isinstance(app.storage, Database):
-        yield _Memory(app.case_store, vectors, keeps_text, app.index)
+        yield app.case_store, app.index
     else:  # connections of its own, since those of an open app belong to its event loop
         async with connect(settings) as database:
             stores = open_stores(settings, database, Analyzer())
-            yield _Memory(stores.cases, vectors, keeps_text, stores.index)
+            yield stores.cases, stores.index
             await stores.index.close()
 
 
@@ -226,7 +242,7 @@ class CBRSystem:
         log = CaseLog(log_id=str(uuid.uuid4()), timestamp=datetime.now(UTC), query="", category_path=path or ())
 
         async def suggest(memory: _Memory) -> tuple[list[CaseSuggestion], float]:
-            nearest = await Suggester(memory.store, memory.vectors).nearest(query, EVERYTHING)
+            nearest = await memory.suggester.nearest(query, EVERYTHING)
             milliseconds = (time.perf_counter() - started) * 1_000
             await memory.store.add_log(
                 replace(

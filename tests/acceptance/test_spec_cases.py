@@ -22,6 +22,7 @@ from dtrag import (
     SimilarityMethod,
     SuggestionRequest,
 )
+from dtrag.core.cases.similarity import MEANING_SHARE
 from dtrag.core.cases.votes import bounded
 from dtrag.errors import Conflict, InvalidInput, NotFound, NotOpened
 from dtrag.settings import Settings
@@ -346,7 +347,9 @@ def test_meanings_are_combined_with_words(tmp_path: Path) -> None:
         request = SuggestionRequest(query="annual leave days", similarity_method=SimilarityMethod.SEMANTIC)
         (suggestion,), _ = system.suggest_cases(request)
         assert suggestion.similarity_method is SimilarityMethod.SEMANTIC
-        assert suggestion.similarity_score == pytest.approx(0.7 * meaning + 0.3 * 2 / 3, abs=1e-5)
+        assert suggestion.similarity_score == pytest.approx(
+            MEANING_SHARE * meaning + (1 - MEANING_SHARE) * 2 / 3, abs=1e-5
+        )
     with CBRSystem(tmp_path) as without:
         (suggestion,), _ = without.suggest_cases(request)
         assert (suggestion.similarity_method, suggestion.similarity_score) == (SimilarityMethod.COSINE, 2 / 3)

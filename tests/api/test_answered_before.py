@@ -124,6 +124,28 @@ async def test_every_route_and_event_has_it(built: House) -> None:
     assert (facts["retrieve"]["cases"]["outcome"], facts["cite"]["answered_before"]) == ("verified", True)
 
 
+async def test_every_route_and_event_offers_similar_questions(built: House) -> None:
+    made = await rated(built, "kim", await asked(built, "kim", QUESTION))
+    similar = "What does a decision tree ask of gardeners?"
+    expected = [{"case_id": made["case_id"], "question": QUESTION, "votes": {"up": 1, "down": 0}}]
+
+    def without_day(offered: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{name: value for name, value in each.items() if name != "date"} for each in offered]
+
+    lee, kim = built.clients["lee"], built.clients["kim"]
+    answer = await asked(built, "lee", similar)
+    assert answer["answered_before"] is None
+    assert without_day(answer["offered"]) == expected
+    answer = (await lee.post("/ask", json={"question": similar})).json()
+    assert without_day(answer["offered"]) == expected
+    events = (await kim.post("/chat/stream", json={"message": similar})).text
+    [data] = re.findall(r"event: offered\ndata: (.+)", events)
+    assert without_day(json.loads(data)["offered"]) == expected
+    completion = {"model": "dtrag", "messages": [{"role": "user", "content": similar}]}
+    assert "offered" not in (await kim.post("/v1/chat/completions", json=completion)).json()
+    assert (await asked(built, "han", similar))["offered"] == []
+
+
 async def test_follow_ups_greetings_and_refusals_make_no_case(built: House) -> None:
     await asked(built, "kim", QUESTION, conversation_id="c")
     notes = {

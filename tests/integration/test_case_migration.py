@@ -9,7 +9,7 @@ from pathlib import Path
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.app import App
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.core.cases.case import ReuseDecision
+from dtrag.core.cases.case import QuestionVector, ReuseDecision
 from dtrag.errors import DatabaseUnavailable
 from dtrag.memory.migration import Migrated, migrate
 from dtrag.ports import CaseStore
@@ -24,7 +24,9 @@ async def everything(store: CaseStore) -> list[object]:
 async def test_a_copy_is_complete_and_can_be_repeated(app: App, tmp_path: Path) -> None:
     file, again = SqliteCases(tmp_path / "a"), SqliteCases(tmp_path / "b")
     for name in ("one", "two", "세번째"):
-        await file.add(case(name, metadata={"name": name}, passages=["x:1"], vector=b"\0\0\x80?"))
+        await file.add(
+            case(name, metadata={"name": name}, passages=["x:1"], vector=QuestionVector("toy@1", b"\0\0\x80?"))
+        )
         await file.vote(vote(name, log_id=f"log of {name}", voter="kim"), EVERYTHING)
     await file.add_decision(ReuseDecision(case_id="one", log_id="r", kind="replay", correct=True, at=NOON))
     await file.add_log(log("answer", kind="answer", shown_case_id="one", details={"confidence": 0.5}))

@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from dtrag.core.cases.case import Case, CaseLog, DecisionCounts, DecisionKind, FeedbackType, ReuseDecision, Vote
+from dtrag.core.cases.case import (
+    Case,
+    CaseLog,
+    DecisionCounts,
+    DecisionKind,
+    FeedbackType,
+    QuestionVector,
+    ReuseDecision,
+    Vote,
+)
 from dtrag.core.cases.statistics import CaseStatistics, CategoryCount, VoterCount
 from dtrag.core.cases.votes import CountedVote
 
@@ -33,7 +42,6 @@ _CASE = (
     "upvotes",
     "downvotes",
     "status",
-    "vector",
 )
 _LOG = (
     "log_id",
@@ -50,7 +58,17 @@ _LOG = (
 
 def case_columns(case: Case) -> dict[str, object]:
     """The columns of a case that have one form in both databases."""
-    return {name: getattr(case, name) for name in _CASE}
+    return {name: getattr(case, name) for name in _CASE} | vector_values(case.vector)
+
+
+def vector_values(vector: QuestionVector | None) -> dict[str, object]:
+    """The columns of a vector."""
+    return {"vector": vector and vector.values, "space": vector and vector.space}
+
+
+def vector_of(row: Row) -> QuestionVector | None:
+    """The vector of a row."""
+    return None if row["vector"] is None or row["space"] is None else QuestionVector(row["space"], row["vector"])
 
 
 def log_columns(log: CaseLog) -> dict[str, object]:

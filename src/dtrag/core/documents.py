@@ -339,8 +339,8 @@ class CaseVotes:
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredBefore:
-    """An earlier question that asked the same, whose passages the answer cites, too.
+class EarlierQuestion:
+    """An earlier question: one that asked the same, whose passages the answer cites, too; or one that is similar.
 
     `question` is "" where questions are stored without text; `date` is the day of the earlier answer (2030-01-31).
     """
@@ -386,7 +386,8 @@ class Answer:
     the text with the sentences that answer, where whole provisions are quoted.
 
     `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`. `unfinished`: the
-    time limit was reached before an answer; the decision is `review`. `answered_before` is a case of the memory.
+    time limit was reached before an answer; the decision is `review`. `answered_before` is a case of the memory, and
+    `offered` are up to three with a similar question and a confirmed answer; they have no part in this answer.
     `declined` says what was searched when the decision is `abstain`; None for a greeting, and for a question that names
     a provision which does not exist. `reason_statements` and `note_statements` are `reason` and `notes` with codes.
     """
@@ -404,7 +405,8 @@ class Answer:
     cost: float = 0.0
     trace_id: str = ""
     unfinished: bool = False
-    answered_before: AnsweredBefore | None = None
+    answered_before: EarlierQuestion | None = None
+    offered: tuple[EarlierQuestion, ...] = ()
     declined: Declined | None = None
     reason_statements: tuple[Statement, ...] = ()
     note_statements: tuple[Statement, ...] = ()

@@ -43,7 +43,6 @@ from dtrag.memory.archived_cases import vote_target
 from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, shown, shown_statistics
 from dtrag.memory.freshness import cited_passages, stale_passages
 from dtrag.memory.log_expiry import LogExpiry
-from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.suggesting import Suggester
 from dtrag.ports import Index, Recorder, unrecorded
 from dtrag.ports.cases import CaseStore
@@ -65,7 +64,7 @@ class CaseMemory:
         self,
         store: CaseStore,
         index: Index,
-        vectors: QuestionVectors = QuestionVectors(None),
+        suggester: Suggester | None = None,
         *,
         keeps_text: bool = True,
         expiry: LogExpiry | None = None,
@@ -74,8 +73,8 @@ class CaseMemory:
     ):
         self._store = store
         self._index = index
-        self._vectors = vectors
-        self._suggester = Suggester(store, vectors)
+        self._suggester = suggester or Suggester(store)
+        self._vectors = self._suggester.vectors
         self._keeps_text = keeps_text
         self._expiry = expiry or LogExpiry(store, days=0)
         self._record = record
@@ -180,7 +179,7 @@ class CaseMemory:
         category_path: Sequence[str] | str | None = None,
         k: int = 5,
         *,
-        method: SimilarityMethod = SimilarityMethod.COSINE,
+        method: SimilarityMethod = SimilarityMethod.SEMANTIC,
         min_quality: float = 0.0,
         prefix: bool = False,
         caller: Caller = LOCAL,

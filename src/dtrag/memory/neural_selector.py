@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrag.core.access.scope import Scope, Viewer
-from dtrag.core.cases.case import Case, CaseQuery, SimilarityMethod
+from dtrag.core.cases.case import Case, CaseQuery, QuestionVector, SimilarityMethod
 from dtrag.core.cases.statistics import Readiness
 from dtrag.core.ranking.bm25 import LexicalQuery, bm25_weight
 from dtrag.core.ranking.fusion import ScoreNormalizer
@@ -117,7 +117,7 @@ class NeuralSelector:
                     limit=CANDIDATES,
                     method=SimilarityMethod.SEMANTIC,
                     category_path=category,
-                    vector=np.asarray(vector, np.float32).tobytes(),
+                    vector=QuestionVector(embedder.id, np.asarray(vector, np.float32).tobytes()),
                 )
                 nearest = await self._cases.nearest(request, scope)
         except TimeoutError:

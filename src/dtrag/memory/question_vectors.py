@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrag import embedding_service
+from dtrag.core.cases.case import QuestionVector
 from dtrag.core.text.analysis import language
 from dtrag.errors import DtragError
 from dtrag.ports import Embedder, model_for
@@ -37,11 +38,16 @@ class QuestionVectors:
         code = language(question)
         return f"The embedder {self.embedder.id} does not support the language of the question ({code}): words."
 
-    async def of(self, question: str, *, deciding: bool = False) -> bytes | None:
-        """The vector, float32; None when the question cannot be embedded, or the embedder fails. `deciding`: only of a
-        model whose cosines may decide."""
+    @property
+    def spaces(self) -> frozenset[str]:
+        """The ids of its models, as far as they are known: those for English, for Korean and for other languages."""
+        models = (model_for(self.embedder, code) for code in ("en", "ko", "und"))
+        return frozenset(model.id for model in models if model is not None)
+
+    async def of(self, question: str) -> QuestionVector | None:
+        """The vector; None when the question cannot be embedded, or the embedder fails."""
         model = self.model(question)
-        if model is None or (deciding and not model.decides):
+        if model is None:
             return None
         try:
             async with asyncio.timeout(self.seconds):
@@ -51,4 +57,4 @@ class QuestionVectors:
             return None
         if vector is None or not np.isfinite(vector).all():
             return None
-        return np.ascontiguousarray(vector, np.float32).tobytes()
+        return QuestionVector(model.id, np.ascontiguousarray(vector, np.float32).tobytes())

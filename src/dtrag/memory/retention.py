@@ -330,7 +330,7 @@ class Retention:
             as_of=log.as_of,
             answered_in=_nodes(log.details.get("answered_in", scope.nodes)),
             asked_in=log.asked_in,
-            vector=await self._reuse.vectors.of(log.query) if log.query else None,
+            vector=await self._reuse.suggester.vectors.of(log.query) if log.query else None,
         )
 
     async def _stored(self, case: Case, scope: Scope, log_id: str) -> tuple[Case, bool]:
@@ -354,10 +354,9 @@ class Retention:
         if not case.query:
             return ()
         try:
-            same, _ = await self._reuse.with_same_question(case.query, replace(scope, as_of=case.as_of))
+            return await self._reuse.with_same_question(case.query, replace(scope, as_of=case.as_of))
         except TimeoutError:
             return ()
-        return same
 
     async def _report_dropped(self) -> None:
         if self._dropped:

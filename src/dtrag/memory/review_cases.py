@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Grant, Scope
 from dtrag.core.answers.citation_labels import label
-from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseQuery, CitedPassage, FeedbackType, Vote
+from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseQuery, CitedPassage, FeedbackType, QuestionVector, Vote
 from dtrag.core.cases.evidence import REVIEW_LOG
 from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.cases.shared_category import shared_category
@@ -24,7 +24,7 @@ _SIMILAR = 20
 """Cases that are examined for the same question."""
 
 
-async def no_vector(question: str) -> bytes | None:
+async def no_vector(question: str) -> QuestionVector | None:
     """Without an embedder."""
     return None
 
@@ -37,7 +37,7 @@ class ReviewCases:
         store: CaseStore,
         index: Index,
         *,
-        vector_of: Callable[[str], Awaitable[bytes | None]] = no_vector,
+        vector_of: Callable[[str], Awaitable[QuestionVector | None]] = no_vector,
         keeps_text: bool = True,
     ):
         self._store = store

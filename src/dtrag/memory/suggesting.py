@@ -1,14 +1,18 @@
-"""Suggestions: the cases whose questions are most similar to a question."""
+"""The cases whose questions are most similar to a question: for suggestions, and to find those that ask the same."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.cases.case import Case, CaseQuery, ScoredCases, SimilarityMethod
-from dtrag.core.cases.similarity import cosine, order, similarity, with_words
+from dtrag.core.cases.similarity import comparable, cosine, order, similarity, with_words
 from dtrag.core.statements import stated
+from dtrag.errors import DtragError
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.ports import Embedder
 from dtrag.ports import similarity as share_of
@@ -17,6 +21,11 @@ from dtrag.ports.cases import CaseStore
 EMBEDDER_FAILED = stated("words_compared", "The embedder failed: words were compared.")
 CANDIDATES = 4
 """Candidates of embeddings and of words for one suggestion by SEMANTIC."""
+BATCH = 64
+"""Questions that are embedded between two changes of the store."""
+FIRST_S = 1.0
+"""Longest time that the first suggestion of a process waits for missing vectors, in seconds: 300 questions or more."""
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +38,43 @@ class Nearest:
 
 
 @dataclass(frozen=True, slots=True)
-class Suggester:
-    """Finds similar cases in one store."""
+class Candidates:
+    """The cases nearest by words and by meaning, the latter by `model`. None: the question has no vector."""
 
-    store: CaseStore
-    vectors: QuestionVectors
+    query: CaseQuery
+    by_words: ScoredCases
+    by_meaning: ScoredCases = ()
+    model: Embedder | None = None
+
+    def combined(self) -> list[tuple[Case, float]]:
+        """All of them with the combined similarity, best first; of a case without a comparable vector that of words."""
+        cases = {case.case_id: case for case, _ in (*self.by_meaning, *self.by_words)}
+        near = {case.case_id: score for case, score in self.by_meaning}
+        vector = self.query.vector
+        cosines = {
+            key: near[key] if key in near else cosine(vector, case.vector)
+            for key, case in cases.items()
+            if comparable(vector, case.vector)
+        }
+        meaning: Mapping[str, float] = share_of(self.model, cosines)
+        words = {case.case_id: score for case, score in self.by_words}
+        scored = [
+            (case, with_words(meaning.get(key), _shared_words(self.query, case, words))) for key, case in cases.items()
+        ]
+        return sorted(scored, key=lambda pair: order(*pair))
+
+
+class Suggester:
+    """Finds similar cases in one store.
+
+    Cases without a vector of the current models get one in the background, once for each process: those of an earlier
+    version or another embedder, and those that were added while it failed.
+    """
+
+    def __init__(self, store: CaseStore, vectors: QuestionVectors = QuestionVectors(None)) -> None:
+        self.vectors = vectors
+        self._store = store
+        self._embedding: asyncio.Task[None] | None = None
 
     async def nearest(self, query: CaseQuery, scope: Scope) -> Nearest:
         """The cases nearest to the query, in its scope.
@@ -42,35 +83,48 @@ class Suggester:
         question only words are compared (COSINE), with a note.
         """
         if query.method is not SimilarityMethod.SEMANTIC:
-            return Nearest(await self.store.nearest(query, scope), query.method)
-        by_words = replace(query, method=SimilarityMethod.COSINE)
+            return Nearest(await self._store.nearest(query, scope), query.method)
         vector = await self.vectors.of(query.text)
+        if vector is not None:
+            await asyncio.wait([self._embed_missing()], timeout=FIRST_S)
+        found = await self.candidates(replace(query, limit=query.limit * CANDIDATES, vector=vector), scope)
         if vector is None:
             reason = self.vectors.unsupported_reason(query.text) or EMBEDDER_FAILED
-            return Nearest(await self.store.nearest(by_words, scope), SimilarityMethod.COSINE, (reason,))
-        query = replace(query, vector=vector)
-        more = query.limit * CANDIDATES
-        combined = _combined(
-            query,
-            await self.store.nearest(replace(query, limit=more), scope),
-            await self.store.nearest(replace(by_words, limit=more), scope),
-            self.vectors.model(query.text),
-        )
-        return Nearest(combined[: query.limit], SimilarityMethod.SEMANTIC)
+            return Nearest(found.by_words[: query.limit], SimilarityMethod.COSINE, (reason,))
+        return Nearest(found.combined()[: query.limit], SimilarityMethod.SEMANTIC)
 
+    async def candidates(self, query: CaseQuery, scope: Scope) -> Candidates:
+        """The `limit` nearest by words, and as many by the query's vector."""
+        by_words = await self._store.nearest(replace(query, method=SimilarityMethod.COSINE, vector=None), scope)
+        if query.vector is None:
+            return Candidates(query, by_words)
+        self._embed_missing()
+        by_meaning = await self._store.nearest(replace(query, method=SimilarityMethod.SEMANTIC), scope)
+        return Candidates(query, by_words, by_meaning, self.vectors.model(query.text))
 
-def _combined(
-    query: CaseQuery, by_meaning: ScoredCases, by_words: ScoredCases, model: Embedder | None
-) -> list[tuple[Case, float]]:
-    """All candidates with the combined similarity, best first."""
-    cases = {case.case_id: case for case, _ in (*by_meaning, *by_words)}
-    near = {case.case_id: score for case, score in by_meaning}
-    meaning = share_of(
-        model, {key: near[key] if key in near else cosine(query.vector, case.vector) for key, case in cases.items()}
-    )
-    words = {case.case_id: score for case, score in by_words}
-    scored = [(case, with_words(meaning[key], _shared_words(query, case, words))) for key, case in cases.items()]
-    return sorted(scored, key=lambda pair: order(*pair))
+    async def close(self) -> None:
+        """End the embedding in the background; the next process goes on with it."""
+        if self._embedding is not None:
+            self._embedding.cancel()
+            await asyncio.wait([self._embedding])
+
+    def _embed_missing(self) -> asyncio.Task[None]:
+        if self._embedding is None:
+            self._embedding = asyncio.create_task(self._embed())
+        return self._embedding
+
+    async def _embed(self) -> None:
+        after = None
+        with suppress(asyncio.CancelledError):
+            try:
+                while cases := await self._store.without_vector(self.vectors.spaces, BATCH, after):
+                    after = cases[-1].case_id
+                    embedded = [(case, await self.vectors.of(case.query)) for case in cases]
+                    vectors = [(case, vector) for case, vector in embedded if vector is not None]
+                    if vectors:
+                        await self._store.put_vectors(vectors)
+            except DtragError as error:
+                _LOG.warning("not all questions of cases got a vector; the next process goes on", exc_info=error)
 
 
 def _shared_words(query: CaseQuery, case: Case, words: Mapping[str, float]) -> float:

@@ -205,6 +205,7 @@ def _response(state: PipelineState) -> PipelineResponse:
         debate=getattr(state, "debate_result", None),
         unfinished=state.unfinished,
         answered_before=state.answered_before,
+        offered=state.offered,
         declined=steps.declined_of(state),
         marked=state.marked,
     )

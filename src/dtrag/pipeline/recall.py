@@ -14,8 +14,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from dtrag.core.cases.case import Case
 from dtrag.core.cases.raising import raised
-from dtrag.core.documents import AnsweredBefore, CaseVotes, SearchResult
+from dtrag.core.documents import CaseVotes, EarlierQuestion, SearchResult
 from dtrag.memory.retention import AnsweredQuestion, NotRetained
 from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.pipeline.answer.citations import passages_of
@@ -99,22 +100,32 @@ def _stands_alone(state: PipelineState) -> bool:
     return state.search_query is None
 
 
-def show_case(state: PipelineState, run: Run) -> None:
-    """Set `answered_before` when the answer cites a passage of the verified case; with an event."""
+def show_cases(state: PipelineState, run: Run) -> None:
+    """Set `answered_before` when the answer cites a passage of the verified case, and `offered` to the other similar
+    questions; with events. Nothing else of the answer depends on them."""
     recalled = run.recording.recalled
-    if recalled is None or recalled.case is None:
+    if recalled is None:
         return
-    is_shown = any(citation.chunk_id in recalled.passages for citation in state.citations)
-    run.recording.facts["answered_before"] = is_shown
-    if is_shown:
-        case = recalled.case
-        state.answered_before = AnsweredBefore(
-            case_id=case.case_id,
-            question=case.query,
-            date=case.created_at.date().isoformat(),
-            votes=CaseVotes(case.upvotes, case.downvotes),
-        )
-        run.emit("answered_before", state.answered_before.as_dict())
+    if recalled.case is not None:
+        is_shown = any(citation.chunk_id in recalled.passages for citation in state.citations)
+        run.recording.facts["answered_before"] = is_shown
+        if is_shown:
+            state.answered_before = _earlier(recalled.case)
+            run.emit("answered_before", state.answered_before.as_dict())
+    shown = state.answered_before
+    state.offered = tuple(_earlier(case) for case in recalled.offered if shown is None or case.case_id != shown.case_id)
+    if state.offered:
+        run.recording.facts["offered"] = len(state.offered)
+        run.emit("offered", {"offered": [each.as_dict() for each in state.offered]})
+
+
+def _earlier(case: Case) -> EarlierQuestion:
+    return EarlierQuestion(
+        case_id=case.case_id,
+        question=case.query,
+        date=case.created_at.date().isoformat(),
+        votes=CaseVotes(case.upvotes, case.downvotes),
+    )
 
 
 def answered_question(state: PipelineState, run: Run, response: PipelineResponse) -> AnsweredQuestion:

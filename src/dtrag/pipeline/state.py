@@ -11,10 +11,10 @@ from dtrag.core.answers.confidence import Confidence
 from dtrag.core.chat import Usage
 from dtrag.core.documents import (
     Answer,
-    AnsweredBefore,
     Citation,
     ContextKind,
     Declined,
+    EarlierQuestion,
     SearchMetrics,
     SearchResult,
 )
@@ -129,8 +129,8 @@ class PipelineState:
     `search_query` is the query where it is not the question itself (a rewritten follow-up), and `official_words` are
     those that a language model suggests for an everyday one. `model` is the model that
     wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so.
-    `answered_before` is a case of the memory. `marked` are the spans of `answer` with the sentences that answer. There
-    is no `debate_result` until a debate has finished.
+    `answered_before` is a case of the memory, and `offered` are those with similar questions. `marked` are the spans of
+    `answer` with the sentences that answer. There is no `debate_result` until a debate has finished.
     """
 
     query: str
@@ -154,7 +154,8 @@ class PipelineState:
     unfinished: bool = False
     search_query: str | None = None
     official_words: tuple[str, ...] = ()
-    answered_before: AnsweredBefore | None = None
+    answered_before: EarlierQuestion | None = None
+    offered: tuple[EarlierQuestion, ...] = ()
     marked: tuple[tuple[int, int], ...] = ()
     evidence: Evidence | None = field(default=None, repr=False)
     if TYPE_CHECKING:  # an attribute, which type checkers do not expect of an InitVar
@@ -201,7 +202,7 @@ class PipelineResponse:
 
     `decision` is answer, review (an answer on weak evidence) or abstain; `model` is None for an answer of quotations.
     `unfinished`: the question was not answered in time, and it is unknown what the documents say. `confidence` is
-    calibrated; `baseline_confidence` is the formula of the acceptance text. `declined` as in `Answer`.
+    calibrated; `baseline_confidence` is the formula of the acceptance text. `offered` and `declined` as in `Answer`.
     """
 
     query: str
@@ -226,7 +227,8 @@ class PipelineResponse:
     tool_results: list[ToolResult]
     debate: DebateResult | None = None
     unfinished: bool = False
-    answered_before: AnsweredBefore | None = None
+    answered_before: EarlierQuestion | None = None
+    offered: tuple[EarlierQuestion, ...] = ()
     declined: Declined | None = None
     marked: tuple[tuple[int, int], ...] = ()
 
@@ -247,6 +249,7 @@ class PipelineResponse:
             trace_id=self.trace_id,
             unfinished=self.unfinished,
             answered_before=self.answered_before,
+            offered=self.offered,
             declined=self.declined,
             marked=self.marked,
             reason_statements=statements_of(self.reason),

@@ -37,7 +37,7 @@ from dtrag.pipeline.official_words import may_suggest, suggested
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.plan.planner import complexity_of
 from dtrag.pipeline.reader import PASSAGES as READ
-from dtrag.pipeline.recall import recalling, show_case
+from dtrag.pipeline.recall import recalling, show_cases
 from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState
@@ -163,6 +163,8 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         if changed and not of_named:
             return await _without_text(state, run, changed)
         if named is not None and (answer := unanswered(state.query, named)):
+            if recall is not None:
+                await recall.raise_passages((), time.left_after_search())
             return await _without_provision(state, run, answer)
         if named is not None and named.asks_only:
             if recall is not None:
@@ -425,7 +427,7 @@ async def step6_cite(state: PipelineState) -> PipelineState:
     if state.model is not None and state.answer:
         state = await verify(state, run)
     state.citations = highlighted(state.search_query or state.query, state.citations)
-    show_case(state, run)
+    show_cases(state, run)
     state.sources = sources_of(state)
     if state.evidence is not None:
         of_passage = state.evidence.notes

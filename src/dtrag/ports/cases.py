@@ -13,6 +13,7 @@ from dtrag.core.cases.case import (
     CaseLog,
     CaseQuery,
     DecisionCounts,
+    QuestionVector,
     ReuseDecision,
     ScoredCases,
     Vote,
@@ -54,6 +55,12 @@ class CaseStore(Protocol):
 
     async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
         """The next `limit` cases after the id `after`, by id; archived ones, too."""
+
+    async def without_vector(self, spaces: Collection[str], limit: int, after: str | None = None) -> Sequence[Case]:
+        """The next `limit` active cases with text whose vector is of none of the spaces, after the id `after`."""
+
+    async def put_vectors(self, vectors: Sequence[tuple[Case, QuestionVector]]) -> None:
+        """Store vectors of these cases; those that were deleted or have another question by now are left out."""
 
     async def vote(self, vote: Vote, scope: Scope) -> Case | None:
         """Apply the vote (core/cases/votes.py) to case and log in one transaction; the case after it.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dtrag.core.access.scope import EVERYTHING, Scope
-from dtrag.core.cases.case import Case, FeedbackType, Vote
+from dtrag.core.cases.case import Case, FeedbackType, QuestionVector, Vote
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, CaseStatistics, Readiness, VoterCount
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import EmbedderFailed, InvalidInput
@@ -36,7 +36,7 @@ class Failing(ToyEmbedder):
 def embedded(case_id: str, query: str, **values: object) -> Case:
     """A case with its vector."""
     vector = ToyEmbedder(dim=64).embed_documents([query])[0].astype(np.float32).tobytes()
-    return case(case_id, query, vector=vector, **values)  # type: ignore[arg-type]
+    return case(case_id, query, vector=QuestionVector(ToyEmbedder().id, vector), **values)  # type: ignore[arg-type]
 
 
 async def filled(*, votes: int = 0, successes: int | None = None, voters: Sequence[str] = VOTERS) -> Stores:

@@ -155,7 +155,9 @@ async def test_a_poisoned_case_brings_neither_text_nor_passages(app: App) -> Non
     assert comparable(response) == comparable(plain)  # its author has confirmed it, nobody else
     await app.case_store.vote(vote_up("c-Salaries", "mallory"), scope)
     response = await app.pipeline.execute(QUESTION)
-    assert comparable(response) == comparable(plain)  # verified, but its passage does not fit the question
+    assert [earlier.case_id for earlier in response.offered] == ["c-Salaries"]  # its question and votes, nothing else
+    without = replace(response, offered=())
+    assert comparable(without) == comparable(plain)  # verified, but its passage does not fit the question
     facts = {step.name: step.facts for step in (await app.traces.get(response.trace_id)).steps}
     assert (facts["retrieve"]["cases"]["outcome"], facts["cite"]["answered_before"]) == ("verified", False)
     assert "zymurgite" not in response.answer

@@ -1838,8 +1838,8 @@ export interface components {
              * @description The agent.
              */
             agent_id: string;
-            /** @description A verified case with the same question; null if there is none, or the case memory is off. */
-            answered_before?: components["schemas"]["AnsweredBeforeShape"] | null;
+            /** @description A verified case with the same question, whose passages the answer cites, too; null if there is none, or the case memory is off. */
+            answered_before?: components["schemas"]["EarlierQuestionShape"] | null;
             /**
              * Citations
              * @description One for each [n].
@@ -1895,6 +1895,12 @@ export interface components {
              * @description Notes for the reader.
              */
             notes: string[];
+            /**
+             * Offered
+             * @description Up to three similar questions with a confirmed answer from passages that you may see and that are unchanged, most similar first; empty while the case memory is off. The answer does not depend on them.
+             * @default []
+             */
+            offered: components["schemas"]["EarlierQuestionShape"][];
             /**
              * Question
              * @description The question.
@@ -2299,29 +2305,6 @@ export interface components {
             paragraph: number | null;
         };
         /**
-         * AnsweredBeforeShape
-         * @description An earlier question that asked the same; the answer cites a passage that answered it.
-         */
-        AnsweredBeforeShape: {
-            /**
-             * Case Id
-             * @description The case.
-             */
-            case_id: string;
-            /**
-             * Date
-             * @description The day of the earlier answer.
-             */
-            date: string;
-            /**
-             * Question
-             * @description The earlier question; empty where questions are stored without text.
-             */
-            question: string;
-            /** @description What people said of it. */
-            votes: components["schemas"]["CaseVotesShape"];
-        };
-        /**
          * ApproveBody
          * @description An approval.
          */
@@ -2385,8 +2368,8 @@ export interface components {
          * @description The answer with its citations, or that the documents do not answer.
          */
         AskResponse: {
-            /** @description A verified case with the same question; null if there is none, or the case memory is off. */
-            answered_before?: components["schemas"]["AnsweredBeforeShape"] | null;
+            /** @description A verified case with the same question, whose passages the answer cites, too; null if there is none, or the case memory is off. */
+            answered_before?: components["schemas"]["EarlierQuestionShape"] | null;
             /**
              * Citations
              * @description One for each [n].
@@ -2437,6 +2420,12 @@ export interface components {
              * @description Notes for the reader.
              */
             notes: string[];
+            /**
+             * Offered
+             * @description Up to three similar questions with a confirmed answer from passages that you may see and that are unchanged, most similar first; empty while the case memory is off. The answer does not depend on them.
+             * @default []
+             */
+            offered: components["schemas"]["EarlierQuestionShape"][];
             /**
              * Question
              * @description The question.
@@ -3214,8 +3203,8 @@ export interface components {
              * @description The same text.
              */
             answer: string;
-            /** @description A verified case with the same question; null if there is none, or the case memory is off. */
-            answered_before?: components["schemas"]["AnsweredBeforeShape"] | null;
+            /** @description A verified case with the same question, whose passages the answer cites, too; null if there is none, or the case memory is off. */
+            answered_before?: components["schemas"]["EarlierQuestionShape"] | null;
             /**
              * Confidence
              * @description The probability that the documents answer this, in [0, 1].
@@ -3238,6 +3227,12 @@ export interface components {
             ][];
             /** @description Intent, times, decision, costs and notes. */
             metadata: components["schemas"]["ChatMetadata"];
+            /**
+             * Offered
+             * @description Up to three similar questions with a confirmed answer from passages that you may see and that are unchanged, most similar first; empty while the case memory is off. The answer does not depend on them.
+             * @default []
+             */
+            offered: components["schemas"]["EarlierQuestionShape"][];
             /**
              * Response
              * @description The answer, with [n] where a source belongs.
@@ -3463,8 +3458,8 @@ export interface components {
          * @description An answer in the OpenAI protocol.
          */
         Completion: {
-            /** @description A verified case with the same question; null if there is none, or the case memory is off. */
-            answered_before?: components["schemas"]["AnsweredBeforeShape"] | null;
+            /** @description A verified case with the same question, whose passages the answer cites, too; null if there is none, or the case memory is off. */
+            answered_before?: components["schemas"]["EarlierQuestionShape"] | null;
             /**
              * Choices
              * @description One.
@@ -4215,6 +4210,29 @@ export interface components {
              * @description The answer's trace.
              */
             trace_id: string;
+        };
+        /**
+         * EarlierQuestionShape
+         * @description An earlier question with a confirmed answer.
+         */
+        EarlierQuestionShape: {
+            /**
+             * Case Id
+             * @description The case.
+             */
+            case_id: string;
+            /**
+             * Date
+             * @description The day of the earlier answer.
+             */
+            date: string;
+            /**
+             * Question
+             * @description The earlier question; empty where questions are stored without text.
+             */
+            question: string;
+            /** @description What people said of it. */
+            votes: components["schemas"]["CaseVotesShape"];
         };
         /**
          * EditionDaysShape
@@ -7613,8 +7631,8 @@ export interface components {
             query: string;
             /**
              * Similarity Method
-             * @description cosine and jaccard compare words, euclidean their counts, semantic meaning and words.
-             * @default cosine
+             * @description semantic compares meaning and words where the case and the question have vectors of one embedder, else words; cosine and jaccard compare words, euclidean their counts.
+             * @default semantic
              * @enum {string}
              */
             similarity_method: "cosine" | "euclidean" | "jaccard" | "semantic";
@@ -11179,8 +11197,8 @@ export interface operations {
         responses: {
             /**
              * @description Server-sent events: `step` when a step ends, `token` for pieces of the text as a model writes them,
-             *     `replace` when the text so far is not the answer, `citations`, and finally one `done` with the body of /chat/run, or one
-             *     `error` with that of an error response.
+             *     `replace` when the text so far is not the answer, `answered_before` and `offered` with earlier questions, `citations`,
+             *     and finally one `done` with the body of /chat/run, or one `error` with that of an error response.
              */
             200: {
                 headers: {

@@ -15,6 +15,8 @@ from dtrag.ports import Embedder, Loadable, model_for
 CACHE_BYTES = 16 * 2**20
 """Of vectors: 10,000 of 384 dimensions, which are the sentences of about 2,000 passages."""
 _KEY_BYTES = 16
+_ASKED = 64
+"""Locks of questions: the search and the case memory embed the same one side by side."""
 
 
 class CachedEmbedder:
@@ -31,6 +33,7 @@ class CachedEmbedder:
         self._vectors: LRUCache[bytes, Vector] = LRUCache(most) if router is None else router._vectors
         self._lock: Lock = Lock() if router is None else router._lock
         self._models: dict[str, CachedEmbedder] = {}
+        self._asked = tuple(Lock() for _ in range(_ASKED))
         self.id = embedder.id
         self.dim = embedder.dim
         self.max_tokens = embedder.max_tokens
@@ -58,8 +61,11 @@ class CachedEmbedder:
         return self._embed(b"document", texts, self._embedder.embed_documents)
 
     def embed_queries(self, texts: Sequence[str]) -> Vector:
-        """As the embedder's."""
-        return self._embed(b"query", texts, self._embedder.embed_queries)
+        """As the embedder's. One question that several threads ask for at the same time is computed once."""
+        if len(texts) != 1:
+            return self._embed(b"query", texts, self._embedder.embed_queries)
+        with self._asked[_key(b"query", texts[0])[0] % _ASKED]:
+            return self._embed(b"query", texts, self._embedder.embed_queries)
 
     def _embed(self, kind: bytes, texts: Sequence[str], compute: Callable[[Sequence[str]], Vector]) -> Vector:
         keys = [_key(kind, f"{self.id}\n{text}") for text in texts]

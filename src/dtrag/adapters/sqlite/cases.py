@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from dtrag.adapters.case_columns import FORGOTTEN, STATISTICS, decision_counts, statistics_of
+from dtrag.adapters.case_columns import FORGOTTEN, STATISTICS, decision_counts, statistics_of, vector_values
 from dtrag.adapters.sqlite.connection import SQL, CaseFile, rows, transaction, translated
 from dtrag.adapters.sqlite.rows import (
     case_of,
@@ -37,6 +37,7 @@ from dtrag.core.cases.case import (
     CaseLog,
     CaseQuery,
     DecisionCounts,
+    QuestionVector,
     ReuseDecision,
     ScoredCases,
     SimilarityMethod,
@@ -209,6 +210,21 @@ class SqliteCases:
                 break
             after = cases[-1].case_id
         return page[:limit]
+
+    async def without_vector(self, spaces: Collection[str], limit: int, after: str | None = None) -> Sequence[Case]:
+        """See `CaseStore`."""
+        values = {"spaces": json.dumps(list(spaces)), "limit": limit, "after": after}
+        return [case_of(row) for row in await self._rows("without_vector", values)]
+
+    async def put_vectors(self, vectors: Sequence[tuple[Case, QuestionVector]]) -> None:
+        """See `CaseStore`."""
+        values = [{"case_id": case.case_id, "query": case.query, **vector_values(vector)} for case, vector in vectors]
+
+        def work(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                connection.executemany(SQL["put_vector"], values)
+
+        await self._file.run(work)
 
     async def vote(self, vote: Vote, scope: Scope) -> Case | None:
         """See `CaseStore`."""

@@ -108,6 +108,10 @@ alter table cbr_cases add column status text not null default 'active'
 -- name: cbr_cases.vector
 alter table cbr_cases add column vector blob
 
+-- name: cbr_cases.space
+alter table cbr_cases add column space text;
+update cbr_cases set vector = null;
+
 -- name: cbr_logs.query_hash
 alter table cbr_logs add column query_hash blob not null default x''
 
@@ -229,11 +233,11 @@ from cbr_cases where case_id not in (select case_id from cbr_changes)
 -- name: add_case
 insert into cbr_cases (
     case_id, query, category_path, content, quality_score, usage_count, success_rate, metadata, created_at, updated_at,
-    query_hash, node_id, passages, origin, author, as_of, upvotes, downvotes, status, vector,
+    query_hash, node_id, passages, origin, author, as_of, upvotes, downvotes, status, vector, space,
     answered_in, asked_in
 ) values (
     :case_id, :query, :category_path, :content, :quality_score, :usage_count, :success_rate, :metadata, :created_at,
-    :updated_at, :query_hash, :node_id, :passages, :origin, :author, :as_of, :upvotes, :downvotes, :status, :vector,
+    :updated_at, :query_hash, :node_id, :passages, :origin, :author, :as_of, :upvotes, :downvotes, :status, :vector, :space,
     :answered_in, :asked_in
 )
 on conflict (case_id) do nothing
@@ -243,7 +247,7 @@ update cbr_cases set
     query = :query, category_path = :category_path, content = :content, quality_score = :quality_score,
     usage_count = :usage_count, success_rate = :success_rate, metadata = :metadata, updated_at = :updated_at,
     query_hash = :query_hash, node_id = :node_id, passages = :passages, upvotes = :upvotes, downvotes = :downvotes,
-    status = :status, vector = :vector, origin = :origin, author = :author, answered_in = :answered_in,
+    status = :status, vector = :vector, space = :space, origin = :origin, author = :author, answered_in = :answered_in,
     asked_in = :asked_in
 where case_id = :case_id
 
@@ -253,6 +257,16 @@ delete from cbr_cases where case_id = :case_id
 -- name: cases
 select * from cbr_cases where case_id in (select value from json_each(:case_ids))
 
+-- name: without_vector
+select * from cbr_cases
+where status = 'active' and query <> '' and (space is null or space not in (select value from json_each(:spaces)))
+      and (:after is null or case_id > :after)
+order by case_id limit :limit
+
+-- The vector belongs to this question: the case may have got another one since.
+-- name: put_vector
+update cbr_cases set vector = :vector, space = :space where case_id = :case_id and query = :query
+
 -- name: page
 select * from cbr_cases where :after is null or case_id > :after order by case_id limit :limit
 
@@ -261,7 +275,8 @@ select coalesce(max(revision), 0) as revision from cbr_changes
 
 -- name: changes
 select c.revision, c.case_id as changed_id, k.case_id, k.query, k.query_hash, k.category_path, k.node_id,
-       k.passages, k.quality_score, k.usage_count, k.status, k.asked_in, case when :vectors then k.vector end as vector
+       k.passages, k.quality_score, k.usage_count, k.status, k.asked_in, k.space,
+       case when :vectors then k.vector end as vector
 from cbr_changes c left join cbr_cases k on k.case_id = c.case_id
 where c.revision > :known
 order by c.revision

@@ -69,7 +69,7 @@ def case_of(row: Row) -> Case:
         upvotes=row["upvotes"],
         downvotes=row["downvotes"],
         status=_known(_STATUSES, row["status"]),
-        vector=row["vector"],
+        vector=columns.vector_of(row),
     )
 
 
@@ -84,7 +84,7 @@ def entry_of(row: Row) -> CaseEntry:
         row["quality_score"],
         row["usage_count"],
         row["status"] == "active",
-        row["vector"],
+        columns.vector_of(row),
         frozenset(passage.document_id for passage in passages_of(row["passages"])),
         nodes_of(row["asked_in"]),
     )

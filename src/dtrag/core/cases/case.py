@@ -63,6 +63,14 @@ class CitedPassage:
         return uuid_or_none(self.chunk_id.partition(":")[0]) or uuid.UUID(int=0)
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionVector:
+    """The embedding of a question, float32. `space` is the id of its model: only vectors of one space are compared."""
+
+    space: str
+    values: bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A question with the passages that answered it.
@@ -99,8 +107,8 @@ class Case:
     upvotes: int = 0
     downvotes: int = 0
     status: Status = "active"
-    vector: bytes | None = None
-    """The embedding of the question, float32, for `SEMANTIC`; None without an embedder for its language."""
+    vector: QuestionVector | None = None
+    """For `SEMANTIC`; None until there is an embedder for its language."""
 
     @property
     def document_ids(self) -> frozenset[uuid.UUID]:
@@ -132,7 +140,7 @@ class CaseChange:
 
     query: str | None = None
     query_hash: bytes | None = None
-    vector: bytes | None = None
+    vector: QuestionVector | None = None
     """The embedding of the new `query`; used only together with it."""
     category_path: tuple[str, ...] | None = None
     node_id: int | None = None
@@ -189,7 +197,7 @@ class CaseQuery:
     nodes: frozenset[int] | None = None
     prefix: bool = False
     min_quality: float = 0.0
-    vector: bytes | None = None
+    vector: QuestionVector | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrag.core.cases.case import CaseQuery, SimilarityMethod
+from dtrag.core.cases.case import CaseQuery, QuestionVector, SimilarityMethod
 from dtrag.core.cases.similarity import in_category, question_hash, words
 
 NO_NODE = -1
@@ -35,7 +35,7 @@ class CaseEntry:
     quality: float
     usage: int
     active: bool
-    vector: bytes | None = None
+    vector: QuestionVector | None = None
     document_ids: frozenset[uuid.UUID] = frozenset()
     asked_in: frozenset[int] | None = None
 
@@ -56,7 +56,6 @@ class CaseIndex:
         self.cache_seconds = cache_seconds
         self._clock = clock
         self._cached: dict[tuple[CaseQuery, frozenset[int] | None, int], tuple[float, list[tuple[str, float]]]] = {}
-        self._matrix: NDArray[np.float32] | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -78,7 +77,7 @@ class CaseIndex:
             "id_high": np.zeros(_GROWTH, np.uint64),
             "id_low": np.zeros(_GROWTH, np.uint64),
         }
-        self._matrix = None
+        self._matrices: dict[str, NDArray[np.float32]] = {}
 
     def emptied(self, *, vectors: bool) -> CaseIndex:
         """An empty index with the same settings; `vectors` as there."""
@@ -166,16 +165,19 @@ class CaseIndex:
             self._textless.setdefault(entry.query_hash, set()).add(slot)
         return slot
 
-    def _put_vector(self, slot: int, vector: bytes | None) -> None:
-        unit = _unit(vector)
-        if self._matrix is None and unit is not None:
-            self._matrix = np.zeros((len(self._columns["quality"]), len(unit)), np.float32)
-        if self._matrix is None:
+    def _put_vector(self, slot: int, vector: QuestionVector | None) -> None:
+        """In the matrix of its space, whose rows are slots; no other one has a vector of this slot then."""
+        for matrix in self._matrices.values():
+            matrix[slot : slot + 1] = 0.0
+        unit = None if vector is None else _unit(vector.values)
+        if vector is None or unit is None:
             return
-        if slot >= len(self._matrix):
-            self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
-        fits = unit is not None and len(unit) == self._matrix.shape[1]
-        self._matrix[slot] = unit if fits else 0.0
+        matrix = self._matrices.get(vector.space, np.zeros((0, len(unit)), np.float32))
+        if slot >= len(matrix):
+            missing = np.zeros((len(self._columns["quality"]) - len(matrix), matrix.shape[1]), np.float32)
+            matrix = self._matrices[vector.space] = np.concatenate([matrix, missing])
+        if len(unit) == matrix.shape[1]:
+            matrix[slot] = unit
 
     def nearest(self, query: CaseQuery, nodes: frozenset[int] | None, count: int) -> list[tuple[str, float]]:
         """The first `count` cases in the order of `similarity.order`, with their similarities.
@@ -258,15 +260,18 @@ class CaseIndex:
                     shared[slot] += count * (repeated - 1)
         return shared
 
-    def _meaning(self, vector: bytes | None) -> NDArray[np.float64]:
-        size, unit = len(self._entries), _unit(vector)
-        if self._matrix is None or unit is None or len(unit) != self._matrix.shape[1]:
-            return np.zeros(size)
-        products = (self._matrix[:size] @ unit).astype(np.float64)
-        return np.asarray(np.round(np.clip(products, 0.0, 1.0), 6), np.float64)
+    def _meaning(self, vector: QuestionVector | None) -> NDArray[np.float64]:
+        scores = np.zeros(len(self._entries))
+        unit = None if vector is None else _unit(vector.values)
+        matrix = None if vector is None else self._matrices.get(vector.space)
+        if unit is None or matrix is None or len(unit) != matrix.shape[1]:
+            return scores
+        products = (matrix[: len(scores)] @ unit).astype(np.float64)
+        scores[: len(products)] = np.round(np.clip(products, 0.0, 1.0), 6)
+        return scores
 
 
-def _unit(vector: bytes | None) -> NDArray[np.float32] | None:
+def _unit(vector: bytes) -> NDArray[np.float32] | None:
     if not vector or len(vector) % 4:
         return None
     values = np.frombuffer(vector, dtype=np.float32)

@@ -70,8 +70,8 @@ def show(answer: Answer, console: Console) -> None:
 
     from dtrag.core.answers.answer_words import answer_words
     from dtrag.core.answers.citation_labels import context_lines
-    from dtrag.delivery.cli.answered_before import answered_before_line
     from dtrag.delivery.cli.console import marked_text, paragraph, place, safe
+    from dtrag.delivery.cli.earlier_questions import earlier_question_lines
     from dtrag.delivery.texts import in_language_of
 
     paragraph(console, marked_text(answer.text, answer.marked))
@@ -89,8 +89,8 @@ def show(answer: Answer, console: Console) -> None:
         source = f"{place(citation.source_url)}, {page}characters {citation.start:,}–{citation.end:,}"
         paragraph(console, Text(source, style="dim"), 4)
     console.print()
-    if answer.answered_before is not None:
-        paragraph(console, Text(answered_before_line(answer), style="cyan"))
+    for line in earlier_question_lines(answer):
+        paragraph(console, Text(line, style="cyan"))
     reason = safe(in_language_of(answer.reason, answer.text))
     paragraph(console, Text(f"Confidence {answer.confidence:.2f} ({answer.decision}). {reason}", style="cyan"))
     stages = " · ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in answer.stages.items())

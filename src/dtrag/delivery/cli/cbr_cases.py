@@ -40,7 +40,7 @@ def suggest(
     k: Annotated[int, typer.Option("-k", min=1, max=50, help="Maximum number of cases.")] = 5,
     similarity: Annotated[
         Literal["cosine", "euclidean", "jaccard", "semantic"], typer.Option(help="How questions are compared.")
-    ] = "cosine",
+    ] = "semantic",
     min_quality: Annotated[float, typer.Option(min=0, max=1, help="Leave out cases of a lower quality.")] = 0.0,
     as_json: Json = False,
 ) -> int:

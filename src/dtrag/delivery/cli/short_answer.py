@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from dtrag.delivery.cli.answered_before import answered_before_line
 from dtrag.delivery.cli.console import cropped, marked_text, paragraph, place, safe
+from dtrag.delivery.cli.earlier_questions import earlier_question_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,10 +30,8 @@ def show(answer: Answer, console: Console, notes: Sequence[str] = ()) -> None:
     Quotations that do not fit are cut, with a hint. The text of a language model is always complete.
     """
     sources = _source_lines(answer.citations, console.width)
-    before = answered_before_line(answer)
-    closing = list(Text(_closing(answer), style="cyan").wrap(console, console.width))
-    if before:
-        closing.insert(0, Text(cropped(before, console.width), style="cyan"))
+    closing = [Text(cropped(line, console.width), style="cyan") for line in earlier_question_lines(answer)]
+    closing += Text(_closing(answer), style="cyan").wrap(console, console.width)
     below = len(sources) + bool(sources) + 1 + len(closing) + sum(_height(note, console.width) for note in notes)
     lines = list(marked_text(answer.text, answer.marked).wrap(console, console.width, overflow="fold"))
     available = max(LEAST_TEXT, console.height - 1 - below)  # the last line is for the next prompt

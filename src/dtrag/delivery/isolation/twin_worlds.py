@@ -17,7 +17,7 @@ from pathlib import Path
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.core.cases.case import FeedbackType, ReuseDecision
+from dtrag.core.cases.case import FeedbackType, ReuseDecision, Vote
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.delivery.api.app import create_app
@@ -198,6 +198,16 @@ async def _add_cases(app: App) -> None:
         cited = min((each.title, each.document_id) for each in documents if each.taxonomy_path == path)[1]
         for copy, passages in enumerate(((), (f"{cited}:0",))):
             await app.cases.add(question, path, "See the guide.", case_id=f"shared-{number}-{copy}", passages=passages)
+        # One vote, so that it is offered with answers to similar questions.
+        vote = Vote(
+            log_id=f"shared-{number}",
+            case_id=f"shared-{number}-1",
+            feedback=FeedbackType.THUMBS_UP,
+            success=True,
+            voter="shared",
+            at=datetime.now(UTC),
+        )
+        await app.case_store.vote(vote, EVERYTHING)
 
 
 async def _add_hidden_cases(app: App, hidden: tuple[str, ...], document_id: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from dtrag.core.cases.case import (
     CitedPassage,
     DecisionCounts,
     FeedbackType,
+    QuestionVector,
     ReuseDecision,
     SimilarityMethod,
 )
@@ -70,7 +71,8 @@ async def nearest(stores: Stores, query: CaseQuery, scope: Scope = EVERYTHING) -
 def random_case(random_source: random.Random, number: int) -> Case:
     """One of few words, so that there are many ties."""
     words = random_source.choices(["leave", "days", "Days", "pay", "휴가", "며칠"], k=random_source.randint(1, 5))
-    vector = np.array(random_source.choices([0.0, 1.0], k=4), np.float32).tobytes()
+    values = np.array(random_source.choices([0.0, 1.0], k=4), np.float32).tobytes()
+    vector = QuestionVector(random_source.choice(["toy@1", "toy@1", "other@1"]), values)
     return case(
         f"case-{number}",
         " ".join(words) if random_source.random() < 0.9 else "",
@@ -91,7 +93,7 @@ def random_query(random_source: random.Random) -> CaseQuery:
         category_path=random_source.choice([None, ("A",), ("C",)]),
         prefix=random_source.random() < 0.5,
         min_quality=random_source.choice([0.0, 0.5, 0.6]),
-        vector=np.array([1, 1, 0, 1], np.float32).tobytes(),
+        vector=QuestionVector("toy@1", np.array([1, 1, 0, 1], np.float32).tobytes()),
     )
 
 
@@ -114,7 +116,7 @@ class CaseStoreContract:
             asked_in=frozenset({7, 4}),
             upvotes=2,
             downvotes=1,
-            vector=b"\0\0\x80?",
+            vector=QuestionVector("toy@1", b"\0\0\x80?"),
         )
         assert await stores.cases.add(stored)
         assert not await stores.cases.add(case("one", "another question"))
@@ -123,7 +125,7 @@ class CaseStoreContract:
         assert await stores.cases.get("two", EVERYTHING) is None
 
     async def test_given_fields_are_replaced(self, stores: Stores) -> None:
-        stored = case("one", node_id=1, metadata={"a": 1}, vector=b"\0\0\x80?")
+        stored = case("one", node_id=1, metadata={"a": 1}, vector=QuestionVector("toy@1", b"\0\0\x80?"))
         await stores.cases.add(stored)
         later = NOON + MINUTE
         changed = await stores.cases.change("one", CaseChange(quality_score=0.9), later, EVERYTHING)
@@ -137,6 +139,26 @@ class CaseStoreContract:
         assert (after.query, after.category_path, after.node_id, after.vector) == ("new", ("AI", "ML"), None, None)
         assert (after.content, after.metadata, after.quality_score, after.created_at) == ("c", {}, 0.9, NOON)
         assert await stores.cases.change("two", moved, later, EVERYTHING) is None
+
+    async def test_vectors_of_other_models_are_replaced(self, stores: Stores) -> None:
+        old, new = QuestionVector("old@1", b"\0\0\x80?"), QuestionVector("new@1", b"\0\0\x80?\0\0\0\0")
+        names = {"a": None, "b": old, "c": new, "d": None}
+        for name, vector in names.items():
+            await stores.cases.add(case(name, vector=vector, status="archived" if name == "d" else "active"))
+        await stores.cases.add(case("textless", ""))
+        missing = await stores.cases.without_vector(["new@1", "other@1"], 9)
+        assert [each.case_id for each in missing] == ["a", "b"]
+        assert [each.case_id for each in await stores.cases.without_vector(["new@1"], 1)] == ["a"]
+        assert [each.case_id for each in await stores.cases.without_vector(["new@1"], 9, "a")] == ["b"]
+        assert [each.case_id for each in await stores.cases.without_vector([], 9)] == ["a", "b", "c"]
+        query = CaseQuery(text="q", limit=9, method=SimilarityMethod.SEMANTIC, vector=new)
+        assert dict(await nearest(stores, query)) == {"a": 0.0, "b": 0.0, "c": 1.0, "textless": 0.0}
+        changed, gone = replace(missing[1], query="another question by then"), case("gone")
+        await stores.cases.put_vectors([(missing[0], new), (changed, new), (gone, new)])
+        assert dict(await nearest(stores, query)) == {"a": 1.0, "b": 0.0, "c": 1.0, "textless": 0.0}
+        kept = await stores.cases.get("b", EVERYTHING)
+        assert kept is not None
+        assert kept.vector == old
 
     async def test_a_deleted_case_takes_everything_that_names_only_it(self, stores: Stores) -> None:
         await stores.cases.add(case("one"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from statistics import fmean
 
@@ -15,6 +16,7 @@ from dtrag.core.cases.case import (
     CaseLog,
     CaseQuery,
     DecisionCounts,
+    QuestionVector,
     ReuseDecision,
     ScoredCases,
     Vote,
@@ -115,6 +117,19 @@ class MemoryCases:
         cases = await self._in_scope(self._cases.values(), scope)
         following = [case for case in cases if after is None or case.case_id > after]
         return sorted(following, key=lambda case: case.case_id)[:limit]
+
+    async def without_vector(self, spaces: Collection[str], limit: int, after: str | None = None) -> Sequence[Case]:
+        """See `CaseStore`."""
+        cases = await self.page(EVERYTHING, len(self._cases), after)
+        missing = [case for case in cases if case.vector is None or case.vector.space not in spaces]
+        return [case for case in missing if case.query and case.status == "active"][:limit]
+
+    async def put_vectors(self, vectors: Sequence[tuple[Case, QuestionVector]]) -> None:
+        """See `CaseStore`."""
+        for case, vector in vectors:
+            stored = self._cases.get(case.case_id)
+            if stored is not None and stored.query == case.query:
+                self._cases[case.case_id] = replace(stored, vector=vector)
 
     async def vote(self, vote: Vote, scope: Scope) -> Case | None:
         """See `CaseStore`."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -29,6 +31,14 @@ class Counting(ToyEmbedder):
         return self.embed_documents([f"query {text}" for text in texts])
 
 
+class Slow(Counting):
+    """Takes as long as a model."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        time.sleep(0.05)
+        return super().embed_documents(texts)
+
+
 @pytest.fixture(scope="module")
 def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     return CachedEmbedder(MiniLM.create(Settings(data_dir=tmp_path_factory.mktemp("data"))))
@@ -46,6 +56,15 @@ def test_a_text_is_embedded_once_and_has_the_same_vector() -> None:
     assert counting.texts == ("valve", "boiler", "kettle")
     np.testing.assert_array_equal(first, ToyEmbedder().embed_documents(["valve", "boiler", "valve"]))
     np.testing.assert_array_equal(again, ToyEmbedder().embed_documents(["boiler", "kettle", "valve"]))
+
+
+def test_a_question_of_several_threads_is_embedded_once() -> None:
+    """The search and the case memory ask for it side by side."""
+    counting = Slow()
+    cached = CachedEmbedder(counting)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(cached.embed_queries, [["valve"]] * 4))
+    assert counting.texts == ("query valve",)
 
 
 def test_queries_and_documents_are_cached_separately() -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dtrag.core.cases.case import SimilarityMethod
+from dtrag.core.cases.case import QuestionVector, SimilarityMethod
 from dtrag.core.cases.similarity import cosine, similarity, with_words
 from dtrag.errors import InvalidInput
+
+
+def vector(values: Sequence[float]) -> QuestionVector:
+    return QuestionVector("toy", np.array(values, np.float32).tobytes())
 
 
 @pytest.mark.parametrize("method", [SimilarityMethod.COSINE, SimilarityMethod.JACCARD])
@@ -27,10 +33,11 @@ def test_distance_of_word_counts() -> None:
 
 
 def test_meanings_are_compared_by_their_vectors() -> None:
-    one, other = (np.array(values, np.float32).tobytes() for values in ([3, 0], [1, 1]))
+    one, other, opposite, none = map(vector, ([3, 0], [1, 1], [-1, 0], [0, 0]))
     assert cosine(one, other) == pytest.approx(math.sqrt(0.5), abs=1e-6)
-    assert cosine(one, np.array([-1, 0], np.float32).tobytes()) == 0.0
-    assert cosine(one, None) == cosine(one, one[:4]) == cosine(b"\0" * 8, one) == 0.0
-    assert with_words(1.0, 0.5) == 0.85
+    assert cosine(one, opposite) == 0.0
+    assert cosine(one, None) == cosine(one, vector([3])) == cosine(none, one) == 0.0
+    assert cosine(one, replace(one, space="another model")) == 0.0
+    assert (with_words(1.0, 0.5), with_words(None, 0.5)) == (0.95, 0.5)
     with pytest.raises(InvalidInput, match="vectors"):
         similarity("a", "b", SimilarityMethod.SEMANTIC)

@@ -7,10 +7,10 @@ import { Failure } from "../../parts/States";
 import { StatementItems } from "../../parts/Statements";
 import { languageOf } from "../../text/language";
 import { partNames } from "../../text/part-names";
-import { AnsweredBefore } from "./AnsweredBefore";
 import { AnswerText } from "./AnswerText";
 import { Confidence, judgementOf } from "./Confidence";
 import { DeclinedAnswer } from "./DeclinedAnswer";
+import { AnsweredBefore, Offered } from "./EarlierQuestions";
 import { Feedback } from "./Feedback";
 import { Sources } from "./Sources";
 import { linkToAsk } from "./state";
@@ -52,6 +52,7 @@ function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
       <Confidence answer={answer} />
       {judgementOf(answer) === "abstain" && <DeclinedAnswer turn={turn} answer={answer} />}
       {answer.answered_before && <AnsweredBefore before={answer.answered_before} />}
+      {answer.offered && answer.offered.length > 0 && <Offered turn={turn} offered={answer.offered} />}
       {hitl_required && <p class={styles.note}>{t("ask.waiting")}</p>}
       {degraded.length > 0 && <p class={styles.warning}>{t("ask.degraded", { parts: partNames(degraded) })}</p>}
       {turn.sources.length > 0 && <Sources turn={turn} />}

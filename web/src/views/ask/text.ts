@@ -59,6 +59,7 @@ const en = {
   "declined.everywhere": "Ask in all documents",
   "declined.everywhereToday": "Ask in all documents, as of today",
 
+  "before.similar": "Similar questions that were answered before:",
   "before.answered": "Answered before, on {date}: “{question}”",
   "before.votes": "{up} found it right, {down} wrong.",
   "before.noVotes": "Nobody has voted on it.",
@@ -180,6 +181,7 @@ const ko: Record<keyof typeof en, string> = {
   "declined.everywhere": "모든 문서에서 질문하기",
   "declined.everywhereToday": "오늘 기준으로 모든 문서에서 질문하기",
 
+  "before.similar": "이전에 비슷한 질문:",
   "before.answered": "{date}에 답한 질문입니다: “{question}”",
   "before.votes": "맞다는 평가 {up}개, 틀리다는 평가 {down}개.",
   "before.noVotes": "아직 평가가 없습니다.",

@@ -11,7 +11,7 @@ import { forgetAnswers, keepAnswer, keptAnswer } from "./kept-answers";
 import { t } from "./text";
 
 export type Source = components["schemas"]["SourceShape"];
-export type AnsweredBefore = components["schemas"]["AnsweredBeforeShape"];
+export type EarlierQuestion = components["schemas"]["EarlierQuestionShape"];
 export type Answer = components["schemas"]["ChatResponse"];
 
 export interface Turn {

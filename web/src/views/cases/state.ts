@@ -2,7 +2,7 @@
 import { oneOf, queryState, text } from "../../app/query";
 import type { components } from "../../api/schema";
 
-export const METHODS = ["cosine", "euclidean", "jaccard", "semantic"] as const;
+export const METHODS = ["semantic", "cosine", "jaccard", "euclidean"] as const;
 export const STATUSES = ["all", "active", "archived"] as const;
 export const STALENESS = ["all", "stale", "current"] as const;
 export const PAGE = 50;
@@ -13,7 +13,7 @@ export const address = queryState({
   after: text(),
   /** A question whose similar cases are shown instead of the list. */
   q: text(),
-  method: oneOf(METHODS, "cosine"),
+  method: oneOf(METHODS, "semantic"),
 });
 
 export type ListedCase = components["schemas"]["ListedCaseShape"];

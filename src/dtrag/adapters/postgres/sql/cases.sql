@@ -8,7 +8,7 @@ select revision from cbr_revision where name = 'cases'
 
 -- name: changes
 select h.revision, h.case_id as changed_id, c.case_id, c.query, c.query_hash, c.category_path, c.node_id,
-       c.quality_score, c.usage_count, c.status, case when :vectors then c.vector end as vector
+       c.quality_score, c.usage_count, c.status, case when :vectors then c.vector end as vector, c.space
 from cbr_changes h
 left join cbr_cases c on c.case_id = h.case_id
 where h.revision > :known
@@ -25,11 +25,11 @@ with added as (
     insert into cbr_cases (
         case_id, query, query_hash, category_path, node_id, content, chunk_ids, content_hashes, document_ids,
         quality_score, usage_count, success_rate, upvotes, downvotes, origin, author, status, as_of, answered_in,
-        asked_in, metadata, vector, created_at, updated_at
+        asked_in, metadata, vector, space, created_at, updated_at
     ) values (
         :case_id, :query, :query_hash, :category_path, :node_id, :content, :chunk_ids, :content_hashes, :document_ids,
         :quality_score, :usage_count, :success_rate, :upvotes, :downvotes, :origin, :author, :status, :as_of, :answered_in,
-        :asked_in, :metadata, :vector, :created_at, :updated_at
+        :asked_in, :metadata, :vector, :space, :created_at, :updated_at
     )
     on conflict do nothing
     returning case_id
@@ -45,7 +45,7 @@ update cbr_cases set
     query = :query, query_hash = :query_hash, category_path = :category_path, node_id = :node_id, content = :content,
     chunk_ids = :chunk_ids, content_hashes = :content_hashes, document_ids = :document_ids,
     quality_score = :quality_score, usage_count = :usage_count, success_rate = :success_rate, upvotes = :upvotes,
-    downvotes = :downvotes, status = :status, metadata = :metadata, vector = :vector, updated_at = :updated_at, origin = :origin,
+    downvotes = :downvotes, status = :status, metadata = :metadata, vector = :vector, space = :space, updated_at = :updated_at, origin = :origin,
     author = :author, answered_in = :answered_in, asked_in = :asked_in
 where case_id = :case_id
 
@@ -86,6 +86,15 @@ left join (
     limit :limit
 ) c on true
 where r.name = 'cases'
+
+-- name: without_vector
+select * from cbr_cases
+where status = 'active' and query <> '' and (space = any (:spaces)) is not true and (:after::text is null or case_id > :after)
+order by case_id limit :limit
+
+-- The vector belongs to this question: the case may have got another one since.
+-- name: put_vector
+update cbr_cases set vector = :vector, space = :space where case_id = :case_id and query = :query
 
 -- name: page
 select * from cbr_cases where :after::text is null or case_id > :after order by case_id limit :limit

@@ -30,8 +30,9 @@ def case_values(case: Case) -> dict[str, object]:
 
 def case_of(row: DictRow) -> Case:
     """The case of a row."""
-    values = {name: _nodes(row[name]) for name in ("answered_in", "asked_in")}
-    return Case(**_plain(row) | values | {"category_path": tuple(row["category_path"])})
+    values = _plain(row) | {name: _nodes(row[name]) for name in ("answered_in", "asked_in")}
+    del values["space"]
+    return Case(**values | {"category_path": tuple(row["category_path"]), "vector": columns.vector_of(row)})
 
 
 def _plain(row: DictRow) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def entry_of(row: DictRow) -> CaseEntry:
         row["quality_score"],
         row["usage_count"],
         row["status"] == "active",
-        row["vector"],
+        columns.vector_of(row),
     )
 
 

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from psycopg import AsyncCursor, Rollback
 from psycopg.rows import DictRow
 
-from dtrag.adapters.case_columns import FORGOTTEN, STATISTICS, decision_counts, statistics_of
+from dtrag.adapters.case_columns import FORGOTTEN, STATISTICS, decision_counts, statistics_of, vector_values
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.case_rows import (
@@ -33,6 +33,7 @@ from dtrag.core.cases.case import (
     CaseLog,
     CaseQuery,
     DecisionCounts,
+    QuestionVector,
     ReuseDecision,
     ScoredCases,
     SimilarityMethod,
@@ -205,6 +206,24 @@ class PostgresCases:
     async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""
         return [case_of(row) for row in await self._read("page", scope, after=after, limit=limit)]
+
+    async def without_vector(self, spaces: Collection[str], limit: int, after: str | None = None) -> Sequence[Case]:
+        """See `CaseStore`."""
+        values = {"spaces": list(spaces), "limit": limit, "after": after}
+        return [case_of(row) for row in await self._as_owner("without_vector", **values)]
+
+    async def put_vectors(self, vectors: Sequence[tuple[Case, QuestionVector]]) -> None:
+        """See `CaseStore`."""
+        self._database.require_space()
+        ids = [case.case_id for case, _ in vectors]
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await connection.execute(self._sql["locked_cases"], {"case_ids": ids})
+            async with connection.pipeline():
+                for case, vector in vectors:
+                    values = {"case_id": case.case_id, "query": case.query, **vector_values(vector)}
+                    await connection.execute(self._sql["put_vector"], values)
+                for case_id in ids:
+                    await connection.execute(self._sql["changed"], {"case_id": case_id})
 
     async def vote(self, vote: Vote, scope: Scope) -> Case | None:
         """See `CaseStore`."""

@@ -31,8 +31,8 @@ from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_
 router = APIRouter(route_class=JsonRoute, tags=["chat"])
 _FAILURES = failures(400, 403, 404, 413, 415, 422, 503)
 _EVENTS = """Server-sent events: `step` when a step ends, `token` for pieces of the text as a model writes them,
-`replace` when the text so far is not the answer, `citations`, and finally one `done` with the body of /chat/run, or one
-`error` with that of an error response."""
+`replace` when the text so far is not the answer, `answered_before` and `offered` with earlier questions, `citations`,
+and finally one `done` with the body of /chat/run, or one `error` with that of an error response."""
 
 
 @router.post("/chat/run", responses=_FAILURES, dependencies=READ)

@@ -36,8 +36,9 @@ class SuggestBody(StrictBody):
     )
     k: int = Field(5, ge=1, le=MAX_K, description="Maximum number of cases.")
     similarity_method: Method = Field(
-        "cosine",
-        description="cosine and jaccard compare words, euclidean their counts, semantic meaning and words.",
+        "semantic",
+        description="semantic compares meaning and words where the case and the question have vectors of one embedder, "
+        "else words; cosine and jaccard compare words, euclidean their counts.",
     )
     include_metadata: bool = Field(True, description="Whether the response contains the metadata of the cases.")
     min_quality_score: float = Field(0.0, ge=0, le=1, description="Cases of a lower quality are left out.")

@@ -22,6 +22,8 @@ from dtrag.delivery.api.schemas.common import (
     ContextShape,
     Declined,
     DeclinedShape,
+    EarlierQuestionShape,
+    Offered,
     answered_before,
 )
 from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
@@ -211,6 +213,7 @@ class ChatResponse(BaseModel):
     sources: list[SourceShape] = Field(description="One for each [n].")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
     answered_before: AnsweredBefore = None
+    offered: Offered = []
     declined: Declined = None
     metadata: ChatMetadata = Field(description="Intent, times, decision, costs and notes.")
 
@@ -226,6 +229,7 @@ class ChatResponse(BaseModel):
             sources=[SourceShape.model_validate(source) for source in response.sources],
             confidence=response.confidence,
             answered_before=answered_before(response.answered_before),
+            offered=[EarlierQuestionShape.model_validate(each) for each in response.offered],
             declined=None if response.declined is None else DeclinedShape.model_validate(response.declined),
             metadata=_metadata(turn, answer),
         )

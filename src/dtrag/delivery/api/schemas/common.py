@@ -256,8 +256,8 @@ class CaseVotesShape(BaseModel):
     down: int = Field(description="Votes against it.")
 
 
-class AnsweredBeforeShape(BaseModel):
-    """An earlier question that asked the same; the answer cites a passage that answered it."""
+class EarlierQuestionShape(BaseModel):
+    """An earlier question with a confirmed answer."""
 
     model_config = _RESPONSE
 
@@ -268,14 +268,24 @@ class AnsweredBeforeShape(BaseModel):
 
 
 AnsweredBefore = Annotated[
-    AnsweredBeforeShape | None,
-    Field(description="A verified case with the same question; null if there is none, or the case memory is off."),
+    EarlierQuestionShape | None,
+    Field(
+        description="A verified case with the same question, whose passages the answer cites, too; null if there is "
+        "none, or the case memory is off."
+    ),
+]
+Offered = Annotated[
+    list[EarlierQuestionShape],
+    Field(
+        description="Up to three similar questions with a confirmed answer from passages that you may see and that are "
+        "unchanged, most similar first; empty while the case memory is off. The answer does not depend on them."
+    ),
 ]
 
 
-def answered_before(case: object | None) -> AnsweredBeforeShape | None:
+def answered_before(case: object | None) -> EarlierQuestionShape | None:
     """The `AnsweredBefore` of an answer as JSON."""
-    return None if case is None else AnsweredBeforeShape.model_validate(case)
+    return None if case is None else EarlierQuestionShape.model_validate(case)
 
 
 class NearestHeadingShape(BaseModel):
@@ -333,6 +343,7 @@ class AskResponse(BaseModel):
         description="Whether the time limit was reached: it is unknown whether the documents answer the question."
     )
     answered_before: AnsweredBefore = None
+    offered: Offered = []
     declined: Declined = None
 
 
