@@ -18,6 +18,7 @@ from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.core.access.confinement import confined
 from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope, Viewer
+from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.chat import Message
 from dtrag.core.provisions import Amendment
 from dtrag.core.taxonomy.tree import CategoryPath
@@ -186,6 +187,22 @@ async def test_a_search_puts_what_the_first_articles_cite_behind_the_first_place
         target = f"{found.metadata['regulation']} {found.metadata['article']}"
         assert any(target in citation.targets for citation in source.citations)
     assert len({result.chunk_id for result in results}) == len(results)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_citations_of_an_answer_are_followed_inside_the_scope_and_the_filter(app: App) -> None:
+    book, opened = await only(app, "Book"), await only(app, "Open")
+    results, _ = await app.search("첫 학기 휴학의 제한과 신청 절차", top_k=15, scope=book)
+    (limits,) = [result for result in results if result.metadata["article"] == "제12조의2"]
+    followed, cited = await app.engine.followed([limits], scope=book)
+    labels = [cited_label(passage) for passage in cited]
+    assert any(label.startswith("학칙 제12조의2에 따라 학사운영규정 제11조") for label in labels), labels
+    for citation in followed:
+        assert citation.chunk_id == limits.chunk_id
+        assert set(citation.cited) <= {passage.chunk_id for passage in cited}
+    assert (await app.engine.followed([limits], scope=opened)) == ([], [])
+    nowhere = {"taxonomy_paths": ["Open"]}
+    assert (await app.engine.followed([limits], nowhere, scope=book))[1] == []
 
 
 async def test_hops_stay_inside_the_filter(app: App) -> None:

@@ -237,7 +237,8 @@ async function keptSource(page: Page): Promise<Kept["answer"]["sources"][number]
 }
 
 function inView(element: Element): boolean {
-  const box = element.getBoundingClientRect();
+  const [box] = element.getClientRects(); // its first line
+  if (!box) return false;
   const at = document.elementFromPoint(box.left + 2, box.top + box.height / 2);
   return at !== null && element.contains(at);
 }

@@ -290,6 +290,20 @@ class SearchMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowedCitation:
+    """A citation of another provision: `[start, end)` of the text of the passage `chunk_id`.
+
+    `source` is the name of the provision that cites, `cited` the ids of the passages of the cited one, in order.
+    """
+
+    source: str
+    chunk_id: str
+    start: int
+    end: int
+    cited: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CitationContext:
     """Text of the document that a quotation needs to be understood: `text` is exactly `document.text[start:end]`.
 

@@ -15,6 +15,7 @@ from dtrag.core.documents import (
     ContextKind,
     Declined,
     EarlierQuestion,
+    FollowedCitation,
     SearchMetrics,
     SearchResult,
 )
@@ -109,6 +110,7 @@ class Evidence:
     `named` are the provisions that the question names; their passages are the first ones. `notes`: id of a passage ->
     what the reader of an answer from it should know (amendments of a regulation, missing dates). `reading`: what the
     step `read` learned; the passages that it names are the first ones then, and `confidence` has its decision.
+    `followed` are citations of other provisions in the first passages, and `cited` the passages of these.
     """
 
     passages: tuple[SearchResult, ...]
@@ -118,6 +120,8 @@ class Evidence:
     preceding: Mapping[str, Preceding] = field(default_factory=dict)
     named: NamedPassages | None = None
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    followed: Sequence[FollowedCitation] = ()
+    cited: Sequence[SearchResult] = ()
     reading: Reading | None = None
 
 

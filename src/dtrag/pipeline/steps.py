@@ -17,7 +17,7 @@ from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
 from dtrag.core.answers.evidence import by_words
 from dtrag.core.answers.reasons import declined
-from dtrag.core.documents import Declined, SearchMetrics, SearchResult
+from dtrag.core.documents import Declined, FollowedCitation, SearchMetrics, SearchResult
 from dtrag.core.editions import ChangedText
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import joined, stated
@@ -25,6 +25,7 @@ from dtrag.core.text.analysis import language
 from dtrag.core.text.sentences import Preceding
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput, LanguageModelFailed, Overloaded
 from dtrag.memory.weight_learning import WayToAnswer
+from dtrag.pipeline.answer.candidates import FURTHER
 from dtrag.pipeline.answer.citations import chunks_of, highlighted, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
 from dtrag.pipeline.answer.grounding import verify
@@ -193,7 +194,8 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
                 notes = await run.engine.notes_on(question, passages, run.scope)
         except TimeoutError:
             return unjudged(state)
-        preceding = await _preceding(state, run, ordered, snapshot, time.left(STATISTICS_SHARE))
+        followed, cited = await _followed(state, run, ordered[: 1 + FURTHER], filters, time.left(STATISTICS_SHARE))
+        preceding = await _preceding(state, run, [*ordered[:READ], *cited], snapshot, time.left(STATISTICS_SHARE))
         stored = snapshot.settings.get(SETTING)
         judged, no_text = GREETED, ""
         if not is_greeting(question):
@@ -208,7 +210,9 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             state.answer, state.decision = no_text, judged.decision
             run.emit("replace", {"text": state.answer})
         judged = _explained(judged, metrics)
-        state.evidence = Evidence(tuple(ordered), statistics, metrics, judged, preceding, named, notes)
+        state.evidence = Evidence(
+            tuple(ordered), statistics, metrics, judged, preceding, named, notes, followed=followed, cited=cited
+        )
         state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
         state.notes += metrics.notes
         _record_search(run, len(passages), metrics, judged)
@@ -239,13 +243,27 @@ def _with_passages(state: PipelineState, passages: Sequence[SearchResult], metri
     return state
 
 
+async def _followed(
+    state: PipelineState, run: Run, passages: Sequence[SearchResult], filters: Mapping[str, Any], seconds: float
+) -> tuple[Sequence[FollowedCitation], Sequence[SearchResult]]:
+    """The citations in these passages with the passages that they cite; none if that fails or is late (`citations`)."""
+    if state.evidence is None or state.evidence.metrics.pack is None:
+        return (), ()
+    try:
+        async with asyncio.timeout(seconds):
+            return await run.engine.followed(passages, filters, scope=run.scope)
+    except (TimeoutError, DtragError):
+        state.degraded.append("citations")
+        return (), ()
+
+
 async def _preceding(
     state: PipelineState, run: Run, passages: Sequence[SearchResult], snapshot: IndexSnapshot, seconds: float
 ) -> Mapping[str, Preceding]:
     """The text before the first passages; none if it is late (`context`)."""
     try:
         async with asyncio.timeout(seconds):
-            return await preceding_texts(passages[:READ], run, snapshot.taxonomy)
+            return await preceding_texts(passages, run, snapshot.taxonomy)
     except TimeoutError:
         state.degraded.append("context")
         return {}

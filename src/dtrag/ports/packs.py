@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dtrag.core.access.scope import Scope, Viewer
-from dtrag.core.documents import PackFindings, SearchResult
+from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult
 from dtrag.core.editions import ChangedText
 from dtrag.core.provisions import RegulationText
 from dtrag.core.query_expansion import QueryExpansion
@@ -123,6 +123,11 @@ class QueryPack(Protocol):
         self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
     ) -> list[CitedProvision]:
         """Provisions that the first passages cite, in one or two hops, as far as they are in the scope `caller`."""
+
+    async def followed(
+        self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
+    ) -> list[FollowedCitation]:
+        """The citations in the texts of these passages of other provisions in the scope `caller`, in their order."""
 
 
 class RegulationStore(Protocol):

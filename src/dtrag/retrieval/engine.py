@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import SearchFilters, Viewer
-from dtrag.core.documents import SearchMetrics, SearchResult, Vector
+from dtrag.core.documents import FollowedCitation, SearchMetrics, SearchResult, Vector
 from dtrag.core.editions import ChangedText
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import Analyzer
@@ -239,6 +239,23 @@ class HybridSearchEngine:
             self._index, named.chunk_ids, target.scope, target.snapshot.taxonomy, target.filters
         )
         return named, [replace(passages[key], hybrid_score=1.0) for key in named.chunk_ids if key in passages]
+
+    async def followed(
+        self, passages: Sequence[SearchResult], filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None
+    ) -> tuple[list[FollowedCitation], list[SearchResult]]:
+        """The citations in these passages of other provisions in scope, and the passages of those.
+
+        The metadata `cited_by` of a cited passage is the first provision that cites it.
+        """
+        if self._pack is None or not passages:
+            return [], []
+        target = await self._target(SearchFilters.parse(filters, self.filter_keys), self._viewer(scope))
+        followed = await self._pack.followed(passages, target.snapshot, target.scope)
+        sources = {key: each.source for each in reversed(followed) for key in each.cited}
+        cited = await fetch_of_day(self._index, list(sources), target.scope, target.snapshot.taxonomy, target.filters)
+        return followed, [
+            replace(passage, metadata={**passage.metadata, "cited_by": sources[key]}) for key, passage in cited.items()
+        ]
 
     async def named_later(
         self,

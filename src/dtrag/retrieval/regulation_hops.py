@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Generic, TypeVar, cast, overload
 
 from dtrag.core.access.scope import Scope
-from dtrag.core.documents import SearchResult, uuid_or_none
+from dtrag.core.documents import FollowedCitation, SearchResult, uuid_or_none
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.text.questions import weighted_terms
 from dtrag.current_app import active
@@ -31,6 +31,9 @@ MAX_CITED = 24
 """Provisions of one hop."""
 INLINE_CHARACTERS = 5_000
 """Longest text whose citations are read at once (about 5 ms); longer ones are read in a thread."""
+MAX_PIECES = 12
+"""Passages of a cited provision from which an answer quotes."""
+FORM = "별지"
 FOLLOWED_KINDS = frozenset({"article", "appendix"})
 
 
@@ -56,6 +59,21 @@ async def follow_citations(
         if not frontier:
             break
     return cited
+
+
+def followed_citations(collection: Collection, passages: Sequence[SearchResult]) -> list[FollowedCitation]:
+    """The citations of other articles and appendices (but not forms) in the texts of the passages."""
+    followed = []
+    for passage in passages:
+        source = collection.source_at(passage.chunk_id)
+        if source is None:
+            continue
+        for citation in collection.citations_of(source, [passage.text]):
+            for target in _cited_sources(collection, source, citation.targets):
+                if not target.provisions[0].label.startswith(FORM):
+                    keys = chunk_ids(target)[:MAX_PIECES]
+                    followed.append(FollowedCitation(source.name, passage.chunk_id, citation.start, citation.end, keys))
+    return followed
 
 
 async def cited_passages(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from cachetools import LRUCache
 
 from dtrag.core.access.scope import Scope, Viewer
-from dtrag.core.documents import PackFindings, SearchResult
+from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult
 from dtrag.core.editions import ChangedText
 from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
 from dtrag.core.statements import stated
@@ -34,7 +34,7 @@ from dtrag.retrieval.day_texts import changed_texts
 from dtrag.retrieval.edition_notes import notes_on
 from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import CollectionReader
-from dtrag.retrieval.regulation_hops import follow_citations
+from dtrag.retrieval.regulation_hops import follow_citations, followed_citations
 from dtrag.retrieval.regulation_references import named_passages
 from dtrag.retrieval.stage_sizes import PACK_ARTICLES
 from dtrag.settings import timeout_multiplier
@@ -226,6 +226,15 @@ class RegulationRanking:
             return []
         collection = await self._collections.read(snapshot, caller)
         return await follow_citations(self._index, collection, passages, snapshot, caller)
+
+    async def followed(
+        self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
+    ) -> list[FollowedCitation]:
+        """The citations in the texts of these passages, as far as `caller` may see what they cite."""
+        if self._collections is None:
+            return []
+        collection = await self._collections.read(snapshot, caller)
+        return await asyncio.to_thread(followed_citations, collection, passages)
 
 
 def _about_regulations(passages: Sequence[SearchResult]) -> bool:

@@ -111,6 +111,7 @@ class QuestionTerms:
     """What the signals need of a question. `extra` are further terms with their shares, such as official words."""
 
     def __init__(self, question: str, statistics: LexicalStatistics, extra: Sequence[tuple[int, float]] = ()) -> None:
+        self.question = question
         shares = dict(weighted_terms(question))
         for term, share in extra:
             shares[term] = max(share, shares.get(term, 0.0))

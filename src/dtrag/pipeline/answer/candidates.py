@@ -15,6 +15,7 @@ from dtrag.core.answers.sentence_signals import Candidate, QuestionTerms, Scores
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.compounds import about_siblings, compounds_of
+from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
 
 MAX_CHARACTERS = 600
@@ -40,6 +41,13 @@ _CASE = re.compile(
     r"(?:[①-⑳]|\d{1,2}\.)?\s*(?:(?P<case>[^,.]{2,40}?)(?:경우|때|기간)에(?:는|도)|제\s?\d{1,2}\s?항[^,.]{0,12}불구하고)"
 )
 """Begins a sentence that only applies to a case, and departs from the general rule beside it."""
+_REFERS_ON = re.compile(
+    r"(?:따로|별도로|별도의\s?\S{1,12})\s*(?:이를\s)?정(?:한다|하는 바에 따른다|하여 시행한다|할 수 있다)"
+    r"|(?:[에을를]|바에|의하여|바를)\s?(?:따른다|의한다|준용한다|따라 정한다)\.*$|[와과]\s?같다\.*$"
+)
+"""What a sentence says that only names another place ("별표 1과 같다", "제29조에 따른다", "따로 정한다")."""
+FEWEST_LETTERS = 10
+"""Letters beside a citation below which a sentence or an item is little more than the citation."""
 _MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
 
 
@@ -117,6 +125,13 @@ def leading(passages: Sequence[SearchResult]) -> range:
     least = MARGIN * passages[0].hybrid_score if passages else 0.0
     near = takewhile(lambda passage: passage.hybrid_score >= least, passages[: 1 + FURTHER])
     return range(sum(1 for _ in near))
+
+
+def refers_on(text: str, citation: str = "") -> bool:
+    """Whether a sentence only names another place that answers; `citation` is one of its citations."""
+    if _REFERS_ON.search(displayed(text)):
+        return True
+    return bool(citation) and sum(map(str.isalpha, text.replace(citation, ""))) <= FEWEST_LETTERS
 
 
 def is_other_case(asked: QuestionTerms, sentence: Candidate) -> bool:

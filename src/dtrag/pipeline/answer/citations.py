@@ -40,10 +40,11 @@ def cite(
             first, last = quote.marked
             citation = replace(citation, marked=((passage.start + first, passage.start + last),))
         above = [rounded(line) for line in context_lines(citation, citations)]
-        lines += [rounded(citation.label)] if quote.further and above else []
+        lines += [rounded(citation.label)] if quote.further and (above or "\n" in citation.display) else []
         lines += above if above != shown or quote.further else []
         shown = above
-        label = f"{rounded(citation.label)}: " if quote.further and not above else ""
+        is_line = not above and "\n" not in citation.display
+        label = f"{rounded(citation.label)}: " if quote.further and is_line else ""
         start = sum(len(line) + 1 for line in lines) + len(label)
         spans = _marked(passage, quote, before)
         marked += [(start + first, start + last) for first, last in spans]
@@ -173,7 +174,8 @@ def _passage(number: int, chunk: RetrievedChunk) -> SearchResult:
 
 def sources_of(state: PipelineState) -> list[Source]:
     """The answer's citations, in the order of their numbers, with date and version of each document."""
-    passages = {passage.chunk_id: passage for passage in passages_of(state)}
+    cited = state.evidence.cited if state.evidence is not None else ()
+    passages = {passage.chunk_id: passage for passage in (*passages_of(state), *cited)}
     sources = []
     for citation in state.citations:
         passage = passages.get(citation.chunk_id)

@@ -6,14 +6,12 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from dtrag.core.chat import Reply
-from dtrag.core.documents import PackFindings, SearchResult
-from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import joined, stated
 from dtrag.core.text.analysis import language
-from dtrag.core.text.sentences import Preceding
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.citations import cite, passages_of
@@ -171,7 +169,10 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     if named is not None and named.asks_only:
         quotes, failed = quoted_whole(named, passages), False
     else:
-        quotes, failed = await _select(question, passages, statistics, embedder, pack, preceding=preceding)
+        followed = state.evidence.followed if state.evidence is not None else ()
+        passages += state.evidence.cited if state.evidence is not None and passages else ()
+        select = partial(extract, question, passages, statistics, pack=pack, preceding=preceding, followed=followed)
+        quotes, failed = await _select(select, embedder)
     if failed:
         state.degraded.append("compose")
     text, state.citations, marked = cite(quotes, passages, preceding)
@@ -203,19 +204,9 @@ async def quoted_without_embedder(state: PipelineState, run: Run) -> PipelineSta
 
 
 async def _select(
-    question: str,
-    passages: Sequence[SearchResult],
-    statistics: LexicalStatistics,
-    embedder: Embedder | None,
-    pack: PackFindings | None,
-    *,
-    preceding: Mapping[str, Preceding],
+    select: Callable[[Embedder | None], list[Quote]], embedder: Embedder | None
 ) -> tuple[list[Quote], bool]:
     """The sentences to quote, and whether the embedder failed; then they are selected by words alone."""
-
-    def select(embedder: Embedder | None) -> list[Quote]:
-        return extract(question, passages, statistics, embedder, pack, preceding=preceding)
-
     if embedder is not None:
         try:
             return await EMBEDDING_THREADS.run(select, embedder), False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from dtrag.core.answers.sentence_signals import (
     sentence_signals,
     weights,
 )
-from dtrag.core.documents import PackFindings, SearchResult
+from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import language, normalise
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
@@ -32,6 +33,7 @@ from dtrag.pipeline.answer.candidates import (
     is_other_case,
     leading,
     of_table,
+    refers_on,
     without_siblings,
 )
 from dtrag.pipeline.answer.quoted_provisions import WHOLE, of_provision
@@ -71,18 +73,19 @@ def extract(
     pack: PackFindings | None = None,
     *,
     preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
+    followed: Sequence[FollowedCitation] = (),
 ) -> list[Quote]:
     """The sentences that answer: the likeliest one, then others in reading order. No two are the same.
 
     At most 5 with 600 characters. `embedder` must speak the question's language, or be None; what it raises is passed
     on. With `pack`, whole provisions in its order, and its official terms count like the question's own.
-    `preceding`: see `Evidence`. Blocking and CPU-bound.
+    `preceding` and `followed`: see `Evidence`; the cited passages are the last of `passages`. Blocking and CPU-bound.
     """
     asked = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
     if not asked.weights:
         return []
     if pack is not None:
-        return _provisions(question, asked, passages, preceding)
+        return _provisions(question, asked, passages, preceding, followed)
     defining = _defining(question, passages, preceding)
     passages = passages[:PASSAGES]
     candidates = without_siblings(question, candidates_of(passages, preceding))
@@ -223,12 +226,17 @@ def _likeliest(passages: Sequence[SearchResult], candidates: Sequence[Candidate]
 
 
 def _provisions(
-    question: str, asked: QuestionTerms, passages: Sequence[SearchResult], preceding: Mapping[str, Preceding]
+    question: str,
+    asked: QuestionTerms,
+    passages: Sequence[SearchResult],
+    preceding: Mapping[str, Preceding],
+    followed: Sequence[FollowedCitation],
 ) -> list[Quote]:
     """The first provision that a pack ranked, whole or its best paragraphs, and the best sentence of each further one.
 
-    One that defines the bare word of the question comes first, then those with the kind of value that it asks for.
-    Sentences are compared by words: no embedder decides which part of a provision answers.
+    One that defines the bare word of the question comes first, then those with the kind of value that it asks for;
+    one that only refers on, to nothing that can be quoted, comes last. What the sentence that answers refers to follows
+    it. Sentences are compared by words: no embedder decides which part of a provision answers.
     """
     defining = _defining(question, passages, preceding)
     places = {*leading(passages), *([] if defining is None else [defining.passage])}
@@ -237,13 +245,19 @@ def _provisions(
         return []
     candidates, scores = of_table(asked, *scored(question, asked, passages, sentences, None))
     valued = {sentence.passage for sentence in candidates if asked.has_value(sentence.text)}
+    citing = {citation.chunk_id for citation in followed}
+    telling = {sentence.passage for sentence in candidates if not refers_on(sentence.text)}
+    telling |= {place for place in places if passages[place].chunk_id in citing}
     defined = None if defining is None else defining.passage
     limit = MAX_CHARACTERS if _ASKS_FOR_LIST.search(question.strip()) else WHOLE
     quotes: list[Quote] = []
-    for number in sorted(places, key=lambda number: (number != defined, number not in valued, number)):
+    for number in sorted(
+        places, key=lambda place: (place != defined, place not in telling, place not in valued, place)
+    ):
         own = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
         own = [place for place in own if asked.has_value(candidates[place].text)] or own
         own = [place for place in own if not is_other_case(asked, candidates[place])] or own
+        own = [place for place in own if not refers_on(candidates[place].text)] or own
         if not own:
             continue
         chances = probabilities(scores[own])
@@ -252,14 +266,48 @@ def _provisions(
         if quotes or "article" not in passage.metadata:
             start, end = best.main_start, max(best.end, best.proviso_end)
             text = passage.text[start:end]
-            if not any(normalise(text) in normalise(quote.text) for quote in quotes):
+            is_new = not any(normalise(text) in normalise(quote.text) for quote in quotes)
+            if is_new and not (quotes and refers_on(best.text)):
                 quotes.append(Quote(number, start, end, text, float(chances.max()), further=bool(quotes)))
             continue
         by_start = {candidates[place].start: float(chance) for place, chance in zip(own, chances, strict=True)}
-        if defining is not None:
+        if defining is not None and number == defined:
             by_start[defining.start] = 1.0
         quotes = of_provision(number, passage, by_start, preceding.get(passage.chunk_id), limit)
+        quotes += _referred_to(asked, best, passages, preceding, followed)
     return quotes
+
+
+def _referred_to(
+    asked: QuestionTerms,
+    sentence: Candidate,
+    passages: Sequence[SearchResult],
+    preceding: Mapping[str, Preceding],
+    followed: Sequence[FollowedCitation],
+) -> list[Quote]:
+    """The best part of the provision that the sentence refers to; the best rows of a table that it names."""
+    passage = passages[sentence.passage]
+    for citation in followed:
+        if citation.chunk_id != passage.chunk_id or not sentence.start <= citation.start < sentence.end:
+            continue
+        place_of = {each.chunk_id: place for place, each in enumerate(passages)}  # the last one is the cited one
+        cited = {place_of[key] for key in citation.cited if key in place_of}
+        is_table = any(passages[place].metadata.get("kind") == "appendix" for place in cited)
+        if not is_table and not refers_on(sentence.text, passage.text[citation.start : citation.end]):
+            continue
+        sentences = list(candidates_of(passages, preceding, cited))
+        sentences = [each for each in sentences if citation.source in each.text] or sentences
+        sentences = [each for each in sentences if each.is_row] or sentences if is_table else sentences
+        if not sentences:
+            continue
+        candidates, scores = of_table(asked, *scored(asked.question, asked, passages, sentences, None))
+        number = candidates[int(np.argmax(scores))].passage
+        own = [place for place, each in enumerate(candidates) if each.passage == number]
+        chances = probabilities(scores[own])
+        by_start = {candidates[place].start: float(chance) for place, chance in zip(own, chances, strict=True)}
+        first, *others = of_provision(number, passages[number], by_start, preceding.get(passages[number].chunk_id))
+        return [replace(first, further=True), *others]
+    return []
 
 
 _ABOUT = {

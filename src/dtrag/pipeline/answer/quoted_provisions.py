@@ -58,7 +58,7 @@ def of_provision(
     scored = [number for number, unit in enumerate(units) if unit.start in scores]
     best = max(scored, key=lambda number: scores[units[number].start])
     part_of = {number: part for part in list(_parts(units)) for number in part.units}
-    is_heading = part_of[best].below and not is_terminated(units[best].text)
+    is_heading = units[best].kind != "row" and part_of[best].below and not is_terminated(units[best].text)
     marked = units[best].start, units[max(part_of[best].whole()) if is_heading else best].end
     if units[best].kind != "row" and sum(map(_length, units)) <= limit:
         return [whole(place, passage).with_mark(marked)]
