@@ -102,6 +102,7 @@ LOCAL_LIMITS = {
     "evaluations.newest": "run_id",
     "cases.changes": "h.revision",
     "cases.page": "case_id",
+    "cases.without_vector": "case_id",
     "cases.nearest": "w.place",
     "cases.logs": "log_id",
     "cases.log_page": "log_id",

@@ -87,7 +87,8 @@ async def book(embedded: EmbeddedServer, template: str, tmp_path_factory: pytest
 
 async def test_an_article_answers_on_a_day_since_its_newest_mark(book: App) -> None:
     today, answer = await book.ask(DISPATCH), await book.ask(DISPATCH, as_of="2015-06-01")
-    assert (answer.decision, answer.text) == (today.decision, today.text) and "서른 번" in answer.text
+    assert answer.text == today.text and "서른 번" in answer.text
+    assert "abstain" not in {answer.decision, today.decision}
     assert "당시의 내용" not in answer.reason
     assert "차량관리규정 제2조: 개정 표시에 따르면 2012-03-01부터 이 내용입니다." in answer.notes
     assert [citation.label for citation in answer.citations] == ["차량관리규정 제2조(배차)"]

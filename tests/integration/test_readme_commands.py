@@ -55,7 +55,7 @@ PROMISED = {
     'dtrag ask "휴학은 몇 학기까지?" --as-of 2023-05-01': r"\A(?!.*6학기).*통산 4학기.*2024-03-01 전까지",
     "dtrag regulations diff 학칙 2023-05-01 2024-05-01": r"제11조\(휴학의 종류\): amended.*제12조\(휴학기간\): amended"
     r".*부칙\(2024\. 3\. 1\.\): added.*\n3 changes, 23 provisions unchanged",
-    'dtrag regulations show "학칙 제12조" --as-of 2023-05-01': r"Valid +from 2023-03-01, replaced on 2024-03-01"
+    'dtrag regulations show "학칙 제12조" --as-of 2023-05-01': r"Valid +from 2001-03-01, replaced on 2024-03-01"
     r".*Editions +2023-03-01, 2024-03-01.*통산 4학기",
     # documents of one's own
     'dtrag ingest FOLDER rules.hwpx --category "HR/Rules"': r"Documents +13 new or changed",

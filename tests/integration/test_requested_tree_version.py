@@ -52,7 +52,7 @@ async def test_categories_are_read_in_the_tree_of_the_requested_version(app: App
 
     old = await _asked(app, "HR", first)
     assert _found(old) == {"People/Absence", "Plant/Travel"}
-    assert old.decision == "answer"
+    assert old.decision != "abstain"
     assert old.taxonomy_version == second
     assert any(f"version {first}" in note and f"version {second}" in note for note in old.notes)
 

@@ -394,7 +394,10 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of `ask`. `confidence` in [0, 1]; `stages` in milliseconds; `cost` in won.
+    """The result of `ask`. `stages` in milliseconds; `cost` in won.
+
+    `confidence` in [0, 1] is the probability that the documents answer, `answer_confidence` that the quotations are
+    the answer; None for answers of a model and for provisions that the question names.
 
     `model` is the language model that generated the text; None: it consists of quotations. `marked` are the spans of
     the text with the sentences that answer, where whole provisions are quoted.
@@ -425,6 +428,7 @@ class Answer:
     reason_statements: tuple[Statement, ...] = ()
     note_statements: tuple[Statement, ...] = ()
     marked: tuple[tuple[int, int], ...] = ()
+    answer_confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ ANSWERS = ("answer", "review")
 
 
 def confidence_of(answer: Answer) -> float:
-    """The confidence by which answers are ordered."""
-    return answer.confidence
+    """The confidence by which answers are ordered: that of the answer where it is known, else that of the documents."""
+    return answer.confidence if answer.answer_confidence is None else answer.answer_confidence
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ async def as_of_day(
         if "editions" not in metrics.degraded or judged.decision != "answer":
             return judged, ""
         late = stated("day_not_checked", "What has changed since {day} could not be read in time.", day=run.scope.as_of)
-        return replace(judged, decision="review", reason=joined(late, judged.reason)), ""
+        return replace(judged, decision="review", needs_check=True, reason=joined(late, judged.reason)), ""
     changed = await asyncio.to_thread(_changed, question, metrics.today, statistics, settings, run)
     if changed:
         return without_text(judged, question, changed, run)
@@ -71,7 +71,7 @@ def without_text(judged: Confidence, question: str, changed: Sequence[ChangedTex
         return judged, ""
     named = changed_later(changed, run.scope.as_of, korean=language(question) == "ko")
     answer = named if judged.decision == "abstain" else ""
-    return replace(judged, decision="review", reason=joined(named, judged.reason)), answer
+    return replace(judged, decision="review", needs_check=True, reason=joined(named, judged.reason)), answer
 
 
 def _changed(

@@ -208,6 +208,7 @@ def _response(state: PipelineState) -> PipelineResponse:
         offered=state.offered,
         declined=steps.declined_of(state),
         marked=state.marked,
+        answer_confidence=state.answer_confidence,
     )
 
 

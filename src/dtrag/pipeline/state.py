@@ -129,7 +129,8 @@ class Evidence:
 class PipelineState:
     """The steps fill the fields. A skipped step leaves the state unchanged.
 
-    `sources` are what the answer cites. `confidence` in [0, 1]. `step_timings` in seconds, of the steps that ran.
+    `sources` are what the answer cites. `confidence` and `answer_confidence` (None for answers that are not selected
+    quotations) are in [0, 1]. `step_timings` in seconds, of the steps that ran.
     `search_query` is the query where it is not the question itself (a rewritten follow-up), and `official_words` are
     those that a language model suggests for an everyday one. `model` is the model that
     wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so.
@@ -143,6 +144,7 @@ class PipelineState:
     answer: str | None = None
     sources: list[Source] = field(default_factory=list)
     confidence: float = 0.0
+    answer_confidence: float | None = None
     taxonomy_version: str = "1.0.0"
     canonical_filter: list[list[str]] | None = None
     start_time: float = field(default_factory=time.perf_counter, compare=False)
@@ -235,6 +237,7 @@ class PipelineResponse:
     offered: tuple[EarlierQuestion, ...] = ()
     declined: Declined | None = None
     marked: tuple[tuple[int, int], ...] = ()
+    answer_confidence: float | None = None
 
     def as_answer(self) -> Answer:
         """The same as `App.ask` returns it; the times of the stages in milliseconds."""
@@ -256,6 +259,7 @@ class PipelineResponse:
             offered=self.offered,
             declined=self.declined,
             marked=self.marked,
+            answer_confidence=self.answer_confidence,
             reason_statements=statements_of(self.reason),
             note_statements=all_statements(self.notes),
         )

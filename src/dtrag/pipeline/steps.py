@@ -14,9 +14,10 @@ from typing import Any
 
 from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
+from dtrag.core.answers.answer_confidence import answer_confidence
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
 from dtrag.core.answers.evidence import by_words
-from dtrag.core.answers.reasons import declined
+from dtrag.core.answers.reasons import Decision, declined
 from dtrag.core.documents import Declined, FollowedCitation, SearchMetrics, SearchResult
 from dtrag.core.editions import ChangedText
 from dtrag.core.ranking.bm25 import LexicalStatistics
@@ -463,9 +464,47 @@ async def step7_respond(state: PipelineState) -> PipelineState:
         return state
     judged = state.evidence.confidence
     state.confidence = judged.value
+    decision: Decision = judged.decision if state.citations else "abstain"
+    if decision != "abstain" and _is_selected(state):
+        decision = _judged_by_quotations(state, state.evidence)
     state.reason = state.reason or judged.reason
-    state.decision = state.decision or (judged.decision if state.citations else "abstain")
+    state.decision = state.decision or decision
     return state
+
+
+def _is_selected(state: PipelineState) -> bool:
+    """Whether the answer is quotations that were selected, for a question that was judged, by no language model."""
+    evidence = state.evidence
+    if evidence is None or evidence.confidence is UNJUDGED or evidence.reading is not None:
+        return False
+    is_written = state.model is not None or hasattr(state, "debate_result") or state.unfinished
+    return not is_written and not (evidence.named is not None and evidence.named.asks_only)
+
+
+def _judged_by_quotations(state: PipelineState, evidence: Evidence) -> Decision:
+    """Set `answer_confidence`, and return the decision by it."""
+    judged = evidence.confidence
+    found = answer_confidence(
+        state.search_query or state.query,
+        state.citations,
+        evidence.passages,
+        statistics=evidence.statistics,
+        documents=judged,
+        pack=evidence.metrics.pack,
+        policy=running(state).policy,
+    )
+    state.answer_confidence = found.value
+    running(state).recording.facts["answer_signals"] = {name: round(value, 4) for name, value in found.signals.items()}
+    if found.sure and not judged.needs_check:
+        return "answer"
+    if judged.decision == "answer":
+        nearest = stated(
+            "nearest_passages",
+            "These are the nearest passages; that they answer the question is {probability} probable.",
+            probability=f"{found.value:.0%}",
+        )
+        state.reason = joined(*(part for part in (found.lacking, nearest, judged.reason) if part))
+    return "review"
 
 
 def declined_of(state: PipelineState) -> Declined | None:

@@ -1838,6 +1838,11 @@ export interface components {
              * @description The agent.
              */
             agent_id: string;
+            /**
+             * Answer Confidence
+             * @description The probability that the quotations are the answer, in [0, 1]: it decides between answer and review. Null for the answer of a language model, for a provision that the question names, and without an answer.
+             */
+            answer_confidence: number | null;
             /** @description A verified case with the same question, whose passages the answer cites, too; null if there is none, or the case memory is off. */
             answered_before?: components["schemas"]["EarlierQuestionShape"] | null;
             /**
@@ -1847,7 +1852,7 @@ export interface components {
             citations: components["schemas"]["CitationShape"][];
             /**
              * Confidence
-             * @description Confidence in [0, 1].
+             * @description The probability that the documents answer this, in [0, 1].
              */
             confidence: number;
             /**
@@ -2368,6 +2373,11 @@ export interface components {
          * @description The answer with its citations, or that the documents do not answer.
          */
         AskResponse: {
+            /**
+             * Answer Confidence
+             * @description The probability that the quotations are the answer, in [0, 1]: it decides between answer and review. Null for the answer of a language model, for a provision that the question names, and without an answer.
+             */
+            answer_confidence: number | null;
             /** @description A verified case with the same question, whose passages the answer cites, too; null if there is none, or the case memory is off. */
             answered_before?: components["schemas"]["EarlierQuestionShape"] | null;
             /**
@@ -2377,7 +2387,7 @@ export interface components {
             citations: components["schemas"]["CitationShape"][];
             /**
              * Confidence
-             * @description Confidence in [0, 1].
+             * @description The probability that the documents answer this, in [0, 1].
              */
             confidence: number;
             /**
@@ -3203,6 +3213,11 @@ export interface components {
              * @description The same text.
              */
             answer: string;
+            /**
+             * Answer Confidence
+             * @description The probability that the quotations are the answer, in [0, 1]: it decides between answer and review. Null for the answer of a language model, for a provision that the question names, and without an answer.
+             */
+            answer_confidence: number | null;
             /** @description A verified case with the same question, whose passages the answer cites, too; null if there is none, or the case memory is off. */
             answered_before?: components["schemas"]["EarlierQuestionShape"] | null;
             /**

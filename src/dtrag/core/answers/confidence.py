@@ -41,12 +41,16 @@ def confidence(top_score: float, sources: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """`value` in [0, 1]; `reason` explains it in words; `signals` are its inputs."""
+    """`value` in [0, 1]; `reason` explains it in words; `signals` are its inputs.
+
+    `needs_check`: the decision is at most `review`, however probable it is that the answer is right.
+    """
 
     value: float
     decision: Decision
     reason: str
     signals: Mapping[str, float] = field(default_factory=dict)
+    needs_check: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections import Counter
@@ -119,6 +118,8 @@ def ingest(
 
 async def fill_vectors(opened: App, *, wait: bool = True) -> None:
     """Make the vectors of passages with progress, and note which are left to other processes."""
+    from asyncio import CancelledError
+
     from dtrag.delivery.cli.console import note, plural
     from dtrag.delivery.cli.progress import progress
 
@@ -132,7 +133,7 @@ async def fill_vectors(opened: App, *, wait: bool = True) -> None:
             left = "the running service makes" if filled.served else ""
         else:
             left = "the next `dtrag ingest` or a service makes"
-    except asyncio.CancelledError:
+    except CancelledError:
         note(
             "Stopped. All documents are stored and found by their words; the next `dtrag ingest` or a service makes "
             "the vectors that are missing."

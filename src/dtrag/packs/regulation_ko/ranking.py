@@ -278,7 +278,7 @@ def standardised(similarities: Sequence[float | None]) -> NDArray[np.float64]:
     Only candidates count, so that nothing outside the caller's scope changes a score.
     """
     values = np.array([np.nan if similarity is None else similarity for similarity in similarities], np.float64)
-    known = values[~np.isnan(values)]
+    known = np.sort(values[~np.isnan(values)])  # sums must not depend on the order of the ids
     deviation = float(known.std()) if len(known) else 0.0
     if deviation < 1e-9:
         return np.zeros(len(values))
@@ -293,9 +293,10 @@ def reranked(scorer: Scorer, articles: Sequence[Article], limit: int) -> list[tu
     """
     ranked, rest, features = feature_rows(scorer, articles, limit)
     highest = np.r_[np.ones(len(FEATURES)), features[:, -1].max(initial=0.0)]
-    shares = np.clip(features @ weights() / float(weights().clip(min=0.0) @ highest), MIN_SHARE, 1.0)
+    sums = features @ weights()
+    shares = np.clip(sums / float(weights().clip(min=0.0) @ highest), MIN_SHARE, 1.0)
     exact = scorer.exact(ranked)
-    order = sorted(range(len(ranked)), key=lambda row: (ranked[row].key != exact, -shares[row], ranked[row].key))
+    order = sorted(range(len(ranked)), key=lambda row: (ranked[row].key != exact, -sums[row], ranked[row].key))
     scores = [(ranked[row].key, 1.0 if ranked[row].key == exact else float(shares[row])) for row in order]
     lowest = min((score for _, score in scores), default=1.0)
     first = rest[0].first if rest else 1.0

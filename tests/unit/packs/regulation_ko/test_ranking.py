@@ -188,3 +188,12 @@ def test_an_article_without_a_vector_counts_as_the_mean_of_the_others() -> None:
     assert standardised([None, None]).tolist() == [0.0, 0.0]
     assert standardised([0.3, 0.3]).tolist() == [0.0, 0.0]
     assert len(standardised([])) == 0
+
+
+def test_articles_below_the_lowest_share_keep_their_order() -> None:
+    """The order of articles must not fall back to their keys, which differ from one installation to another."""
+    book = [article(f"제{number}조", "교원인사규정", "목적", "본문", 0.0) for number in range(1, 6)]
+    near = [with_similarity(one, place / 10) for place, one in enumerate(book)]
+    order = reranked(Scorer(read("전혀 다른 말", LEXICON), IDF), near, 50)
+    assert [key for key, _ in order] == [one.key for one in reversed(book)]
+    assert all(score > 0.0 for _, score in order)

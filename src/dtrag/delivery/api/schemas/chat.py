@@ -12,6 +12,7 @@ from dtrag.core.statements import all_statements, statements_of
 from dtrag.delivery.api.chat_turn import ChatTurn, TurnAnswer
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.common import (
+    ANSWER_CONFIDENCE,
     CONTEXT,
     DISPLAY,
     HIGHLIGHTS,
@@ -212,6 +213,7 @@ class ChatResponse(BaseModel):
     conversation_id: str = Field(description="The conversation; send it with the next question.")
     sources: list[SourceShape] = Field(description="One for each [n].")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
+    answer_confidence: float | None = Field(description=ANSWER_CONFIDENCE)
     answered_before: AnsweredBefore = None
     offered: Offered = []
     declined: Declined = None
@@ -228,6 +230,7 @@ class ChatResponse(BaseModel):
             conversation_id=turn.conversation_id,
             sources=[SourceShape.model_validate(source) for source in response.sources],
             confidence=response.confidence,
+            answer_confidence=response.answer_confidence,
             answered_before=answered_before(response.answered_before),
             offered=[EarlierQuestionShape.model_validate(each) for each in response.offered],
             declined=None if response.declined is None else DeclinedShape.model_validate(response.declined),

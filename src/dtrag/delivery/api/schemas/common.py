@@ -208,6 +208,10 @@ MARKED = (
     "Spans [start, end) inside the quotation of the sentence that answers, where the quotation is a longer provision, "
     "in code points of the document's text."
 )
+ANSWER_CONFIDENCE = (
+    "The probability that the quotations are the answer, in [0, 1]: it decides between answer and review. Null for the "
+    "answer of a language model, for a provision that the question names, and without an answer."
+)
 MARKED_IN_ANSWER = (
     "Spans [start, end) of the answer, in code points, with the sentences that answer, where provisions are quoted."
 )
@@ -328,7 +332,8 @@ class AskResponse(BaseModel):
     text: str = Field(description="The answer, with [n] where a citation belongs.")
     marked: list[tuple[int, int]] = Field(description=MARKED_IN_ANSWER)
     citations: list[CitationShape] = Field(description="One for each [n].")
-    confidence: float = Field(description="Confidence in [0, 1].")
+    confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
+    answer_confidence: float | None = Field(description=ANSWER_CONFIDENCE)
     decision: str = Field(description="answer, review (on weak evidence), or abstain: the documents do not answer.")
     reason: str = Field(description="How the confidence was reached.")
     reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
