@@ -80,8 +80,8 @@ class Settings:
     database_name: str = _setting("dtrag", "Database inside the embedded server.")
     embedder: str = _setting(
         "auto",
-        "auto, none, or the name of an embedder: minilm (English), e5 (all languages), by_language (minilm for "
-        "English, e5 for all others), fastembed (or fastembed:MODEL), openai (or openai:MODEL).",
+        "auto (minilm for English, e5 for all other languages), none, or the name of an embedder: minilm, e5, "
+        "fastembed (or fastembed:MODEL), openai (or openai:MODEL).",
     )
     embed_languages: str = _setting(
         "",

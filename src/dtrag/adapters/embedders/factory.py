@@ -16,8 +16,7 @@ from dtrag.ports import Embedder
 from dtrag.settings import Settings
 
 LOCAL: Mapping[str, tuple[type[BertEmbedder], ...]] = {
-    "auto": (MiniLM,),
-    "by_language": (MiniLM, E5),
+    "auto": (MiniLM, E5),
     "minilm": (MiniLM,),
     "e5": (E5,),
 }

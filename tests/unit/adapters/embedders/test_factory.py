@@ -42,7 +42,7 @@ def test_none_means_no_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "MiniLM", "minilm ", "open", "../minilm"])
 def test_an_unknown_embedder_is_refused_with_the_known_names(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidInput, match="Known: auto, none, by_language, minilm, e5"):
+    with pytest.raises(InvalidInput, match="Known: auto, none, minilm, e5"):
         choose(_settings(tmp_path, name))
 
 
@@ -55,7 +55,7 @@ def test_without_weights_auto_means_no_embedder_and_a_named_one_is_an_error(tmp_
 
 
 @here
-@pytest.mark.parametrize(("name", "declared"), [("auto", MiniLM), ("minilm", MiniLM), ("e5", E5)])
+@pytest.mark.parametrize(("name", "declared"), [("minilm", MiniLM), ("e5", E5)])
 def test_properties_are_declared_before_the_model_is_loaded(
     tmp_path: Path, name: str, declared: type[bert.BertEmbedder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +108,7 @@ def test_a_failed_load_is_repeated() -> None:
 
 @here
 def test_by_language_routes_english_and_all_other_texts(tmp_path: Path) -> None:
-    embedder = choose(_settings(tmp_path, "by_language"))
+    embedder = choose(_settings(tmp_path, "auto"))
     assert embedder is not None
     english, others = (model_for(embedder, code) for code in ("en", "und"))
     assert english is not None
@@ -128,7 +128,7 @@ def test_one_of_two_models_is_used_alone_where_the_other_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(missing, "available", lambda settings: False)
-    embedder = choose(_settings(tmp_path, "by_language"))
+    embedder = choose(_settings(tmp_path, "auto"))
     assert embedder is not None
     assert embedder.id == used.id
     assert {code for code in ("en", "ko", "und") if speaks(embedder, code)} == codes
@@ -136,7 +136,7 @@ def test_one_of_two_models_is_used_alone_where_the_other_is_missing(
 
 @here
 def test_doctor_reports_each_model_that_the_setting_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Settings(data_dir=tmp_path, embedder="by_language")
+    settings = Settings(data_dir=tmp_path, embedder="auto")
     folder = tmp_path / "models" / "e5"
     folder.mkdir(parents=True)
     (folder / "e5-small-q4.bin").write_bytes(b"half")
