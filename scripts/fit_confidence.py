@@ -27,7 +27,7 @@ from dtrag.core.metrics.calibration import auroc, calibration_error, coverage_at
 from dtrag.evaluation.answerability import Case, Judged, cases
 from dtrag.settings import Settings
 
-SIGNALS_VERSION = 1
+SIGNALS_VERSION = 2
 MODELS = {
     "korean": (("korquad1-dev", "none"), ("kobest-boolq-dev", "none")),
     "words": (("squad2-dev", "none"),),

@@ -94,7 +94,7 @@ def test_demo_answers_in_both_languages_with_citations(cli: Cli, demo: Ran) -> N
     again = cli.call("demo")
     assert again.code == 0
     assert "0 documents read, 6 files unchanged" in again.out
-    assert re.search(r"Confidence 0\.\d\d \(answer\)", again.out)
+    assert re.search(r"Confidence 0\.\d\d, of the answer 0\.\d\d \(answer\)", again.out)
     assert "Stages: intent" in again.out
     assert "retrieve" in again.out
     assert str(cli.data_dir) in again.out

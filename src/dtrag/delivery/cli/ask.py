@@ -72,6 +72,7 @@ def show(answer: Answer, console: Console) -> None:
     from dtrag.core.answers.citation_labels import context_lines
     from dtrag.delivery.cli.console import marked_text, paragraph, place, safe
     from dtrag.delivery.cli.earlier_questions import earlier_question_lines
+    from dtrag.delivery.cli.short_answer import confidences
     from dtrag.delivery.texts import in_language_of
 
     paragraph(console, marked_text(answer.text, answer.marked))
@@ -92,7 +93,7 @@ def show(answer: Answer, console: Console) -> None:
     for line in earlier_question_lines(answer):
         paragraph(console, Text(line, style="cyan"))
     reason = safe(in_language_of(answer.reason, answer.text))
-    paragraph(console, Text(f"Confidence {answer.confidence:.2f} ({answer.decision}). {reason}", style="cyan"))
+    paragraph(console, Text(f"{confidences(answer)} {reason}", style="cyan"))
     stages = " · ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in answer.stages.items())
     paragraph(console, Text(f"Stages: {stages}", style="dim"))
     if answer.model is not None:

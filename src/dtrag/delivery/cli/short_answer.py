@@ -75,11 +75,17 @@ def _file_name(source_url: str) -> str:
     return place(source_url).rpartition("/")[2]
 
 
+def confidences(answer: Answer) -> str:
+    """Both confidences and the decision."""
+    of_answer = "" if answer.answer_confidence is None else f", of the answer {answer.answer_confidence:.2f}"
+    return f"Confidence {answer.confidence:.2f}{of_answer} ({answer.decision})."
+
+
 def _closing(answer: Answer) -> str:
     """The confidence, and its reason unless the decision is `answer`."""
     from dtrag.delivery.texts import in_language_of
 
-    parts = [f"Confidence {answer.confidence:.2f} ({answer.decision})."]
+    parts = [confidences(answer)]
     if answer.decision != "answer":
         parts.append(safe(in_language_of(answer.reason, answer.text)))
     if answer.citations:

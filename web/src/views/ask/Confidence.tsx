@@ -22,7 +22,7 @@ export function Confidence({ answer }: { answer: Answer }) {
   const judgement = judgementOf(answer);
   const { reason_statements, model, latency, debated, tools } = answer.metadata;
   const judged = reason_statements.filter(({ code }) => !answer.declined || !SHOWN_BELOW.has(code));
-  const probability = formatPercent(answer.confidence);
+  const probability = formatPercent(answer.answer_confidence ?? answer.confidence);
   return (
     <details class={styles.confidence}>
       <summary>

@@ -40,13 +40,13 @@ const en = {
   "ask.reason": "How this was judged:",
 
   "confidence.answer": "Supported, {p}",
-  "confidence.review": "Check the sources, {p}",
+  "confidence.review": "Nearest passages, {p}",
   "confidence.abstain": "Not answered",
   "confidence.unfinished": "Not finished in time",
   "explain.answer":
     "The passages that were found answer the question with a probability of {p}. It is computed from how well they match the question, not by a language model.",
   "explain.review":
-    "The passages match the question only in part: with a probability of {p} they answer it. Open the sources and check before you rely on it.",
+    "These passages are the nearest: with a probability of {p} they answer the question. Open the sources and check before you rely on it.",
   "explain.abstain":
     "The passages that were found answer the question with a probability of only {p}. An answer from them would be a guess, so there is none.",
   "explain.unfinished":
@@ -164,13 +164,13 @@ const ko: Record<keyof typeof en, string> = {
   "ask.reason": "판단 근거:",
 
   "confidence.answer": "근거 있음, {p}",
-  "confidence.review": "출처 확인 필요, {p}",
+  "confidence.review": "가까운 내용, {p}",
   "confidence.abstain": "답 없음",
   "confidence.unfinished": "시간 안에 끝나지 않음",
   "explain.answer":
     "찾은 구절이 질문에 답할 확률은 {p}입니다. 언어 모델의 판단이 아니라, 구절이 질문과 얼마나 맞는지로 계산한 값입니다.",
   "explain.review":
-    "찾은 구절이 질문과 일부만 맞습니다. 질문에 답할 확률은 {p}입니다. 믿고 쓰기 전에 출처를 열어 확인하세요.",
+    "질문에 가장 가까운 내용입니다. 질문에 답할 확률은 {p}입니다. 믿고 쓰기 전에 출처를 열어 확인하세요.",
   "explain.abstain": "찾은 구절이 질문에 답할 확률이 {p}에 지나지 않습니다. 답하면 추측이 되므로 답하지 않았습니다.",
   "explain.unfinished": "제한 시간이 지났습니다. 문서에 답이 있는지 알 수 없습니다. 다시 질문해 보세요.",
 
