@@ -4,7 +4,7 @@
 
 BOOK is a file with regulations; a question is a line `{"qid", "question", "relevant", "must"}`. Figures: Recall@10,
 nDCG@10 and first right of the articles; whether all that has to be shown is shown; the share of the questions with the
-decision `answer`, how many of these are right, and how many questions without an answer get it; characters of an answer.
+decision `answer`, how many of these are right, how many questions without an answer get it; characters of an answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dtrag.retrieval import regulation_pack
 from dtrag.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-from fit_regulation_ranking import article_id  # noqa: E402
+from fit_regulation_ranking import article_id
 
 Switch = tuple[object, str, object]
 
