@@ -13,6 +13,7 @@ import pytest
 from dtrag import Answer
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.chat import Message
+from dtrag.delivery.cli.short_answer import confidences
 from dtrag.opening import SyncApp
 from tests.store import Databases
 
@@ -130,8 +131,8 @@ def test_the_readme_asks_a_question_without_an_answer(samples: SyncApp, language
 
 
 def shown(readme: str) -> tuple[str, str, str]:
-    """Question, text and confidence of the README's first answer."""
-    block = re.search(r"```text\n(.+?) ─+\n(.+?)\n\n\[1\].*?\nConfidence (\S+ \(\w+\))\.", readme, re.S)
+    """Question, text and both confidences of the README's first answer."""
+    block = re.search(r"```text\n(.+?) ─+\n(.+?)\n\n\[1\].*?\n(Confidence \S+ of the answer \S+ \(\w+\)\.)", readme, re.S)
     assert block is not None
     return block[1], folded(block[2]), block[3]
 
@@ -141,7 +142,7 @@ def test_the_readme_shows_the_actual_answer(samples: SyncApp, name: str) -> None
     question, text, confidence = shown((ROOT / name).read_text("utf-8"))
     answer: Answer = samples.ask(question)
     assert folded(answer.text).startswith(text)
-    assert f"{answer.confidence:.2f} ({answer.decision})" == confidence
+    assert confidences(answer) == confidence
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
