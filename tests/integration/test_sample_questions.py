@@ -132,7 +132,8 @@ def test_the_readme_asks_a_question_without_an_answer(samples: SyncApp, language
 
 def shown(readme: str) -> tuple[str, str, str]:
     """Question, text and both confidences of the README's first answer."""
-    block = re.search(r"```text\n(.+?) ─+\n(.+?)\n\n\[1\].*?\n(Confidence \S+ of the answer \S+ \(\w+\)\.)", readme, re.S)
+    pattern = r"```text\n(.+?) ─+\n(.+?)\n\n\[1\].*?\n(Confidence \S+ of the answer \S+ \(\w+\)\.)"
+    block = re.search(pattern, readme, re.S)
     assert block is not None
     return block[1], folded(block[2]), block[3]
 
