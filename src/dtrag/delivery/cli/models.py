@@ -86,7 +86,7 @@ def _list(context: typer.Context, as_json: bool) -> int:
         )
         for model in known
     ]
-    data().print(table(("Name", "Lang.", "Size", "Licence", "State"), cells, whole=("Name", "Size")))
+    data().print(table(("Name", "Lang.", "Size", "Licence", "State"), cells, whole=("Size", "State")))
     used = {embedder.model.name for embedder in LOCAL.get(settings.embedder, ())}
     for model in known:
         # The other models are optional: no note if they are absent.
