@@ -24,7 +24,7 @@ from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
 from dtrag.core.metrics.ranking import ndcg_at, recall_at
 from dtrag.evaluation.sufficiency import missing_groups, shown_parts
-from dtrag.packs.regulation_ko import ranking
+from dtrag.packs.regulation_ko import question_concepts, ranking
 from dtrag.pipeline.answer import extractive
 from dtrag.retrieval import regulation_pack
 from dtrag.settings import Settings
@@ -48,11 +48,12 @@ RULES: Mapping[str, Sequence[Switch]] = {
     "nearest passages join": [(ranking, "NEAREST_ARTICLES", 0)],
     "score of the regulation in the first score": [(ranking, "REGULATION_SHARE", 0.0)],
     "factors of addenda and forms": [(regulation_pack, "kind_factor", lambda *_: 1.0)],
-    "parts of a question": [(regulation_pack, "with_best_of_parts", lambda articles, *_: articles)],
+    "parts of a question": [(question_concepts, "parts_of", lambda _question: ())],
+    "articles that govern nouns": [(regulation_pack, "governing", lambda *_: [])],
     "further articles": [(extractive, "leading", lambda passages: range(min(1, len(passages))))],
     "definition of a bare word first": [(extractive, "_defining", lambda *_: None)],
     "sentences that refer on last": [(extractive, "refers_on", lambda *_: False)],
-    "references followed": [(extractive, "_referred_to", lambda *_: [])],
+    "references followed": [(extractive, "_referred_to", lambda *_, **__: [])],
     "other cases last": [(extractive, "is_other_case", lambda *_: False)],
     "no siblings of a compound": [(extractive, "without_siblings", lambda _, found: list(found))],
     "rows of a table": [(extractive, "of_table", lambda _, *found: found)],

@@ -228,11 +228,14 @@ class PackFindings:
 
     `signals` in [0, 1] say how well the best passages explain the question (core/answers/evidence.py). `terms` are the
     ids of the question's official terms with weights in (0, 1]: sentences of an answer may contain them in place of
-    the question's own words.
+    the question's own words. `parts` are what a question asks that asks several things.
+    `governed`: the first passages are of the regulation on the question's subject, and their titles say what is sought.
     """
 
     signals: Mapping[str, float]
     terms: tuple[tuple[int, float], ...] = ()
+    parts: tuple[str, ...] = ()
+    governed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,8 @@ def of_active_app() -> Run:
 
 async def preceding_texts(passages: Sequence[SearchResult], run: Run, taxonomy: Taxonomy) -> dict[str, Preceding]:
     """Id of a passage that begins inside a table or a list -> the beginning of that table or list, in scope."""
-    inside = [passage for passage in passages if passage.start and begins_inside(passage.text)]
+    distinct = {passage.chunk_id: passage for passage in passages}.values()
+    inside = [passage for passage in distinct if passage.start and begins_inside(passage.text)]
     if not inside:
         return {}
     keys = [passage.chunk_id for passage in inside]

@@ -16,6 +16,7 @@ from dtrag.core.documents import (
     Declined,
     EarlierQuestion,
     FollowedCitation,
+    PackFindings,
     SearchMetrics,
     SearchResult,
 )
@@ -103,6 +104,25 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a question that asks several things, or several parts that one provision answers.
+
+    `passages` are those of its own search; `citations` are those of its answer, once there is one.
+    """
+
+    question: str
+    passages: tuple[SearchResult, ...]
+    pack: PackFindings | None
+    confidence: Confidence
+    citations: tuple[Citation, ...] = ()
+
+    @property
+    def absent(self) -> bool:
+        """Whether the documents do not answer it."""
+        return self.confidence.decision == "abstain"
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Passages of the retrieve step with the statistics by which they were judged.
 
@@ -110,7 +130,8 @@ class Evidence:
     `named` are the provisions that the question names; their passages are the first ones. `notes`: id of a passage ->
     what the reader of an answer from it should know (amendments of a regulation, missing dates). `reading`: what the
     step `read` learned; the passages that it names are the first ones then, and `confidence` has its decision.
-    `followed` are citations of other provisions in the first passages, and `cited` the passages of these.
+    `followed` are citations of other provisions in the first passages, and `cited` the passages of these. `parts` is
+    empty for a question that asks one thing.
     """
 
     passages: tuple[SearchResult, ...]
@@ -123,6 +144,7 @@ class Evidence:
     followed: Sequence[FollowedCitation] = ()
     cited: Sequence[SearchResult] = ()
     reading: Reading | None = None
+    parts: Sequence[Part] = ()
 
 
 @dataclass

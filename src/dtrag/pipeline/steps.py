@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dtrag.concurrency import limit_clock
@@ -36,13 +37,15 @@ from dtrag.pipeline.day_evidence import as_of_day, without_text
 from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.official_words import may_suggest, suggested
+from dtrag.pipeline.parts import first_passages, found_parts, terms_of, with_best_of_parts
+from dtrag.pipeline.parts import judged as judged_parts
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.plan.planner import complexity_of
 from dtrag.pipeline.reader import PASSAGES as READ
 from dtrag.pipeline.recall import recalling, show_cases
 from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_statistics
-from dtrag.pipeline.state import Evidence, PipelineState
+from dtrag.pipeline.state import Evidence, Part, PipelineState
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.pipeline.tree_version import paths_in_active_tree
 from dtrag.ports import IndexSnapshot, NamedPassages, speaks
@@ -174,29 +177,36 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             return await _with_provision(state, run, named, of_named, changed, seconds=time.left(STATISTICS_SHARE))
         question = named.question if named is not None else state.search_query or state.query
         way = await _way_to_answer(state, run)
-        passages, metrics = await run.engine.search(
-            question,
-            run.retrieved,
-            filters,
-            *run.candidates,
+        search = partial(
+            run.engine.search,
+            top_k=run.retrieved,
+            filters=filters,
+            bm25_candidates=run.candidates[0],
+            vector_candidates=run.candidates[1],
             scope=run.scope,
             highlight=False,
             exact_candidates=True,
-            seconds=max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE)),
-            official_words=state.official_words,
             choose_weights=None if way is None else way.weights,
         )
+        seconds = max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE))
+        passages, metrics = await search(question, seconds=seconds, official_words=state.official_words)
+        seconds = max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE))
+        parts = await found_parts(metrics, partial(search, seconds=seconds), state.degraded)
         ordered = passages if recall is None else await recall.raise_passages(passages, time.left_after_search())
+        ordered = with_best_of_parts(ordered, parts)
         state = _with_passages(state, ordered, metrics)
+        first = first_passages(parts, ordered, 1 + FURTHER)
         try:
             async with asyncio.timeout(time.left(STATISTICS_SHARE)):
                 official = metrics.pack.terms if metrics.pack is not None else ()
-                snapshot, statistics = await question_statistics(question, run, official)
-                notes = await run.engine.notes_on(question, passages, run.scope)
+                snapshot, statistics = await question_statistics(question, run, [*official, *terms_of(parts)])
+                noted = {passage.chunk_id: passage for passage in (*passages, *first)}
+                notes = await run.engine.notes_on(question, list(noted.values()), run.scope)
         except TimeoutError:
             return unjudged(state)
-        followed, cited = await _followed(state, run, ordered[: 1 + FURTHER], filters, time.left(STATISTICS_SHARE))
-        preceding = await _preceding(state, run, [*ordered[:READ], *cited], snapshot, time.left(STATISTICS_SHARE))
+        followed, cited = await _followed(state, run, first, filters, time.left(STATISTICS_SHARE))
+        quotable = [*ordered[:READ], *first, *cited]
+        preceding = await _preceding(state, run, quotable, snapshot, time.left(STATISTICS_SHARE))
         stored = snapshot.settings.get(SETTING)
         judged, no_text = GREETED, ""
         if not is_greeting(question):
@@ -207,12 +217,22 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             judged, no_text = await as_of_day(
                 judged, question, (passages, metrics), statistics, settings=snapshot.settings, run=run
             )
+            judged, parts = await asyncio.to_thread(judged_parts, judged, parts, statistics, snapshot.settings, run)
         if no_text:
             state.answer, state.decision = no_text, judged.decision
             run.emit("replace", {"text": state.answer})
         judged = _explained(judged, metrics)
         state.evidence = Evidence(
-            tuple(ordered), statistics, metrics, judged, preceding, named, notes, followed=followed, cited=cited
+            tuple(ordered),
+            statistics,
+            metrics,
+            judged,
+            preceding,
+            named,
+            notes,
+            followed=followed,
+            cited=cited,
+            parts=parts,
         )
         state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
         state.notes += metrics.notes
@@ -484,15 +504,21 @@ def _is_selected(state: PipelineState) -> bool:
 def _judged_by_quotations(state: PipelineState, evidence: Evidence) -> Decision:
     """Set `answer_confidence`, and return the decision by it."""
     judged = evidence.confidence
-    found = answer_confidence(
-        state.search_query or state.query,
-        state.citations,
-        evidence.passages,
-        statistics=evidence.statistics,
-        documents=judged,
-        pack=evidence.metrics.pack,
-        policy=running(state).policy,
-    )
+    question = state.search_query or state.query
+    whole = Part(question, evidence.passages, evidence.metrics.pack, judged, state.citations)
+    rated = [
+        answer_confidence(
+            part.question,
+            part.citations,
+            part.passages,
+            statistics=evidence.statistics,
+            documents=part.confidence,
+            pack=part.pack,
+            policy=running(state).policy,
+        )
+        for part in ([part for part in evidence.parts if part.citations] or [whole])
+    ]
+    found = min(rated, key=lambda each: (each.sure, each.value))
     state.answer_confidence = found.value
     running(state).recording.facts["answer_signals"] = {name: round(value, 4) for name, value in found.signals.items()}
     if found.sure and not judged.needs_check:

@@ -25,7 +25,8 @@ from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Lexicon
 from dtrag.packs.regulation_ko.question_concepts import Reading, read, with_suggestions
-from dtrag.packs.regulation_ko.question_parts import with_best_of_parts
+from dtrag.packs.regulation_ko.question_parts import raised, with_best_of_parts
+from dtrag.packs.regulation_ko.question_roles import governing
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
 from dtrag.packs.regulation_ko.references import may_refer
 from dtrag.packs.regulation_ko.term_coverage import term_ids
@@ -249,11 +250,15 @@ def _ranking(reading: Reading, scored: ScoredArticles, pieces: Mapping[str, Sequ
     if reading.parts:
         of_parts = [reranked(scorer, scored.articles, PACK_ARTICLES) for scorer in scored.part_scorers]
         order = with_best_of_parts(order, of_parts)
+    by_key = {article.key: article for article in scored.articles}
+    governs = governing(reading.question, [by_key[key] for key, _ in order])
+    order = [(key, order[0][1] if key in governs else score) for key, score in raised(order, governs)]
     best_pieces = [
         best.with_scores(best.bm25_score, best.vector_score, score)
         for best, score in ((_best_piece(pieces[key]), score) for key, score in order)
     ]
-    return PackRanking(best_pieces, _findings(reading, scored, pieces, [key for key, _ in order]))
+    findings = _findings(reading, scored, pieces, [key for key, _ in order])
+    return PackRanking(best_pieces, replace(findings, governed=bool(governs)))
 
 
 def _findings(
@@ -268,7 +273,8 @@ def _findings(
     by_key = {article.key: article for article in scored.articles}
     rare_term = idf(1, max(1, scored.statistics.chunks)) * (K1 + 1.0)
     ranked = [by_key[key] for key in order]
-    return PackFindings(signals(reading, ranked, lexical, scored.scorer, rare_term), reading.lexicon_terms)
+    parts = tuple(part.question for part in reading.parts)
+    return PackFindings(signals(reading, ranked, lexical, scored.scorer, rare_term), reading.lexicon_terms, parts)
 
 
 def _numbered_first(

@@ -194,6 +194,8 @@ def confidence_of(
     weights = weights_for(stored)
     value = weights.models[name].probability(values)
     decision = decide(value, weights.thresholds[name].at_cost(COSTS[policy]))
+    if decision == "abstain" and pack is not None and pack.governed:
+        decision = "review"
     reason = evidence_in_words(decision, name, values)
     if decision == "abstain":
         reason = joined(reason, advice(question, statistics), nearest(passages))

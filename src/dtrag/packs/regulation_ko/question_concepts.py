@@ -58,7 +58,7 @@ class Reading:
     suggested: tuple[tuple[int, float], ...] = ()
     """Term ids with weights of suggested words, beyond all of these."""
     parts: tuple[Reading, ...] = ()
-    """The two parts of a question that asks two things."""
+    """The parts of a question that asks several things."""
     note: str = ""
     """What the caller should know about the interpretation, as a sentence."""
 

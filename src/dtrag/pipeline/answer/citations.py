@@ -175,7 +175,8 @@ def _passage(number: int, chunk: RetrievedChunk) -> SearchResult:
 def sources_of(state: PipelineState) -> list[Source]:
     """The answer's citations, in the order of their numbers, with date and version of each document."""
     cited = state.evidence.cited if state.evidence is not None else ()
-    passages = {passage.chunk_id: passage for passage in (*passages_of(state), *cited)}
+    of_parts = (each for part in (state.evidence.parts if state.evidence is not None else ()) for each in part.passages)
+    passages = {passage.chunk_id: passage for passage in (*of_parts, *passages_of(state), *cited)}
     sources = []
     for citation in state.citations:
         passage = passages.get(citation.chunk_id)

@@ -7,7 +7,9 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from dtrag.core.chat import Reply
 from dtrag.core.statements import joined, stated
@@ -18,9 +20,10 @@ from dtrag.pipeline.answer.citations import cite, passages_of
 from dtrag.pipeline.answer.extractive import PASSAGES, extract, nothing_found
 from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
 from dtrag.pipeline.answer.named_provisions import quoted_whole
+from dtrag.pipeline.answer.parts import answered, not_found
 from dtrag.pipeline.answer.quotes import Quote
 from dtrag.pipeline.run import Run, question_statistics
-from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
 from dtrag.ports import Embedder, model_for, speaks
 from dtrag.tools.result import ToolResult
@@ -168,6 +171,8 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     named = state.evidence.named if state.evidence is not None else None
     if named is not None and named.asks_only:
         quotes, failed = quoted_whole(named, passages), False
+    elif state.evidence is not None and state.evidence.parts and reading is None:
+        return await _quote_parts(state, run, state.evidence)
     else:
         followed = state.evidence.followed if state.evidence is not None else ()
         passages += state.evidence.cited if state.evidence is not None and passages else ()
@@ -188,6 +193,25 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     if calculated:
         _put_above(state, "\n".join(calculated))
         state.decision = "answer" if text else "review"
+    run.emit("replace", {"text": state.answer})
+    return state
+
+
+async def _quote_parts(state: PipelineState, run: Run, evidence: Evidence) -> PipelineState:
+    """The provision of each part of the question, or that there is none; then the decision is at most `review`."""
+    parts, quotes, passages = await asyncio.to_thread(answered, evidence)
+    text, state.citations, state.marked = cite([each for part in quotes for each in part], passages, evidence.preceding)
+    if not text:
+        return abstained(state, run, state.reason)
+    citations, counts = iter(state.citations), [*map(len, quotes), *(0 for _ in parts[len(quotes) :])]
+    parts = [
+        replace(part, citations=tuple(islice(citations, count))) for part, count in zip(parts, counts, strict=True)
+    ]
+    missing, judged = [not_found(part.question) for part in parts if part.absent], evidence.confidence
+    if missing:
+        judged = replace(judged, needs_check=True, reason=joined(*missing, judged.reason))
+    state.evidence = replace(evidence, parts=parts, confidence=judged)
+    state.answer = "\n".join((text, *missing))
     run.emit("replace", {"text": state.answer})
     return state
 

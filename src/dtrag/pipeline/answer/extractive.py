@@ -74,18 +74,22 @@ def extract(
     *,
     preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
     followed: Sequence[FollowedCitation] = (),
+    answers: int = 1,
 ) -> list[Quote]:
     """The sentences that answer: the likeliest one, then others in reading order. No two are the same.
 
     At most 5 with 600 characters. `embedder` must speak the question's language, or be None; what it raises is passed
-    on. With `pack`, whole provisions in its order, and its official terms count like the question's own.
+    on. With `pack`, whole provisions in its order, and its official terms count like the question's own; the first one
+    only if its text is shared with other `answers`.
     `preceding` and `followed`: see `Evidence`; the cited passages are the last of `passages`. Blocking and CPU-bound.
     """
     asked = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
     if not asked.weights:
         return []
     if pack is not None:
-        return _provisions(question, asked, passages, preceding, followed)
+        limit = MAX_CHARACTERS if pack.governed or _ASKS_FOR_LIST.search(question.strip()) else WHOLE
+        limit = min(limit, MAX_CHARACTERS // answers)
+        return _provisions(question, asked, passages, preceding, followed, limit=limit, alone=answers == 1)
     defining = _defining(question, passages, preceding)
     passages = passages[:PASSAGES]
     candidates = without_siblings(question, candidates_of(passages, preceding))
@@ -231,12 +235,16 @@ def _provisions(
     passages: Sequence[SearchResult],
     preceding: Mapping[str, Preceding],
     followed: Sequence[FollowedCitation],
+    *,
+    limit: int,
+    alone: bool,
 ) -> list[Quote]:
     """The first provision that a pack ranked, whole or its best paragraphs, and the best sentence of each further one.
 
     One that defines the bare word of the question comes first, then those with the kind of value that it asks for;
     one that only refers on, to nothing that can be quoted, comes last. What the sentence that answers refers to follows
-    it. Sentences are compared by words: no embedder decides which part of a provision answers.
+    it. The first one has about `limit` characters; without `alone` there are no further ones. Sentences are compared by
+    words: no embedder decides which part of a provision answers.
     """
     defining = _defining(question, passages, preceding)
     places = {*leading(passages), *([] if defining is None else [defining.passage])}
@@ -249,11 +257,12 @@ def _provisions(
     telling = {sentence.passage for sentence in candidates if not refers_on(sentence.text)}
     telling |= {place for place in places if passages[place].chunk_id in citing}
     defined = None if defining is None else defining.passage
-    limit = MAX_CHARACTERS if _ASKS_FOR_LIST.search(question.strip()) else WHOLE
     quotes: list[Quote] = []
     for number in sorted(
         places, key=lambda place: (place != defined, place not in telling, place not in valued, place)
     ):
+        if quotes and not alone:
+            break
         own = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
         own = [place for place in own if asked.has_value(candidates[place].text)] or own
         own = [place for place in own if not is_other_case(asked, candidates[place])] or own
@@ -274,7 +283,7 @@ def _provisions(
         if defining is not None and number == defined:
             by_start[defining.start] = 1.0
         quotes = of_provision(number, passage, by_start, preceding.get(passage.chunk_id), limit)
-        quotes += _referred_to(asked, best, passages, preceding, followed)
+        quotes += _referred_to(asked, best, passages, preceding, followed, limit=limit)
     return quotes
 
 
@@ -284,6 +293,8 @@ def _referred_to(
     passages: Sequence[SearchResult],
     preceding: Mapping[str, Preceding],
     followed: Sequence[FollowedCitation],
+    *,
+    limit: int,
 ) -> list[Quote]:
     """The best part of the provision that the sentence refers to; the best rows of a table that it names."""
     passage = passages[sentence.passage]
@@ -305,7 +316,8 @@ def _referred_to(
         own = [place for place, each in enumerate(candidates) if each.passage == number]
         chances = probabilities(scores[own])
         by_start = {candidates[place].start: float(chance) for place, chance in zip(own, chances, strict=True)}
-        first, *others = of_provision(number, passages[number], by_start, preceding.get(passages[number].chunk_id))
+        before = preceding.get(passages[number].chunk_id)
+        first, *others = of_provision(number, passages[number], by_start, before, min(limit, WHOLE))
         return [replace(first, further=True), *others]
     return []
 

@@ -29,9 +29,29 @@ from dtrag.packs.regulation_ko.question_parts import parts_of, with_best_of_part
             "How long is the library loan and what is the parking fee?",
             ("How long is the library loan", "what is the parking fee?"),
         ),
+        ("휴학 그리고 복학", ("휴학", "복학")),
+        ("휴학과 복학", ("휴학", "복학")),
+        ("교수 승진 요건과 연구년 신청 방법 알려줘", ("교수 승진 요건", "연구년 신청 방법 알려줘")),
+        (
+            "등록금이랑 장학금 신청은 어떻게 해요?",
+            ("등록금 신청은 어떻게 해요?", "장학금 신청은 어떻게 해요?"),
+        ),
+        ("조교 근무 시간과 혜택", ("조교 근무 시간", "조교 혜택")),
+        (
+            "연구년 때 월급은 나오는지, 다른 학교 강의해도 되는지",
+            ("연구년 때 월급은 나오는지", "다른 학교 강의해도 되는지"),
+        ),
+        (
+            "연구년 승인 절차가 어떻게 되고 기간은 얼마나 돼?",
+            ("연구년 승인 절차가 어떻게 되고", "연구년 기간은 얼마나 돼?"),
+        ),
+        (
+            "휴학은 몇 학기까지 돼요? 복학은 언제 해요? 자퇴 서류는 어디에 내나요?",
+            ("휴학은 몇 학기까지 돼요?", "복학은 언제 해요?", "자퇴 서류는 어디에 내나요?"),
+        ),
     ],
 )
-def test_a_question_that_asks_two_things_has_two_parts(question: str, expected: tuple[str, str]) -> None:
+def test_a_question_that_asks_several_things_has_parts(question: str, expected: tuple[str, str]) -> None:
     assert parts_of(question) == expected
     assert [part.question for part in read(question, built_in()).parts] == list(expected)
 
@@ -42,7 +62,13 @@ def test_a_question_that_asks_two_things_has_two_parts(question: str, expected: 
         "휴학하고 싶어요",
         "졸업 시험을 보고 있는데 언제 끝나나요?",
         "전동킥보드 타고 다녀도 되나",
-        "연구년 승인 절차가 어떻게 되고 기간은 얼마나 돼?",
+        "애 낳고 키우느라 학교를 쉬려는데 얼마나 쉴 수 있죠",
+        "졸업논문 안 쓰고 자격증으로 때울 수 있나요",
+        "컴퓨터공학과 한 학기 등록금이 몇 만 원이에요",
+        "교육학과 학생은 얼마나 오래 휴학할 수 있나요?",
+        "룸메이트랑 안 맞는데 방을 바꿀 수 있을까요?",
+        "실험 장비가 제대로 있는지 몇 년에 한 번 세어 보나요?",
+        "서류는 몇 년 동안 안 버리고 둬야 하나요?",
         "채용 공고 지원 마감은 언제인가요?",
         "F 받은 과목 말고 몇 점 이하까지 다시 들을 수 있어요?",
         "학칙 제21조",
