@@ -489,7 +489,7 @@ class App:
     async def search(
         self,
         query: str,
-        top_k: int = 10,
+        top_k: int | None = None,
         filters: Mapping[str, Any] | None = None,
         *,
         mode: str = "hybrid",
@@ -498,6 +498,8 @@ class App:
         **options: Unpack[SearchOptions],
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best passages, best first. Modes: hybrid, lexical, strict, vector.
+
+        Without `top_k` ten, or as many as a question about regulations needs (`metrics.top_k`).
 
         `highlights=False` saves the time of locating the query's words in the passages.
         `options` are those of `HybridSearchEngine.search`: numbers of candidates, correlation_id, explain, as_of.

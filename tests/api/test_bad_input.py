@@ -109,7 +109,9 @@ async def test_invalid_numbers(client: httpx2.AsyncClient, field: str, raw: str)
         ("/search/batch", f'{{"searches": [{{"query": "orders", "{field}": {raw}}}]}}'),
     ):
         response = await client.post(path, content=body, headers=JSON)
-        if path == "/search" or response.status_code != 200:
+        if (field, raw) == ("top_k", "null"):
+            assert response.status_code == 200, "as without it"
+        elif path == "/search" or response.status_code != 200:
             assert_failure(response, 422)
         else:
             assert response.json()["answers"][0]["status"] == 422

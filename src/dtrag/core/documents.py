@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dtrag.core.editions import ChangedText, Edition
 from dtrag.core.page_starts import PageStart
-from dtrag.core.query_expansion import QueryExpansion
+from dtrag.core.query_expansion import QueryEntity, QueryExpansion, QueryFacts, TopKChoice
 from dtrag.core.statements import Statement, all_statements, statements_of
 
 if TYPE_CHECKING:
@@ -258,9 +258,10 @@ class SearchMetrics:
     (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
     that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
     the first ten results. `missing_editions` names the works without a text of the day `as_of`; it is one of the notes.
-    `today` is set by a search as of an earlier day. `pack` is None unless a pack ranked the results. `expansions` are
-    the words that a lexicon added to the query of an explained search. `vectors_pending`: passages in scope may wait
-    for their vectors, found by words alone until then.
+    `today` is set by a search as of an earlier day. `pack` is None unless a pack ranked the results. `query` is
+    what a pack found in the query and added to it; an explained search shows it as `entities` and `expansions`.
+    `vectors_pending`: passages in scope may wait for their vectors, found by words alone until then. `top_k` is the
+    number of passages that was chosen; None where the caller requested a number.
     """
 
     mode: str = "hybrid"
@@ -283,8 +284,11 @@ class SearchMetrics:
     missing_editions: str = ""
     today: TodaysResults | None = None
     pack: PackFindings | None = None
+    query: QueryFacts | None = None
+    entities: tuple[QueryEntity, ...] = ()
     expansions: tuple[QueryExpansion, ...] = ()
     vectors_pending: bool = False
+    top_k: TopKChoice | None = None
 
     @property
     def note_statements(self) -> tuple[Statement, ...]:

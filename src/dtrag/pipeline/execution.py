@@ -29,7 +29,7 @@ MAX_TOP_K = 50
 class RunLimits(TypedDict, total=False):
     """The fields of `Run` that a caller of `execute` may set."""
 
-    retrieved: int
+    retrieved: int | None
     candidates: tuple[int, int]
     tools_allowed: tuple[str, ...]
     debate_allowed: bool

@@ -113,7 +113,7 @@ async def read(state: PipelineState, run: Run) -> PipelineState:
     passages = (*(first[place] for place in places), *evidence.passages[PASSAGES:])
     judged = _judged(evidence.confidence, reading, run)
     state.evidence = replace(evidence, passages=passages, reading=reading, confidence=judged)
-    state.retrieved_chunks = chunks_of(passages)
+    state.retrieved_chunks = chunks_of(state.evidence.used)
     return state
 
 

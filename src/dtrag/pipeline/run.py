@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from dtrag.retrieval.engine import HybridSearchEngine
     from dtrag.tools.registry import ToolRegistry
 
-PASSAGES = 10
-"""Passages retrieved for an answer; the composer takes the first five, the rest are evidence of agreement."""
 PRECEDING_PASSAGES = 12
 """Passages before one that are read for the header of its table: about 20,000 characters."""
 Emit = Callable[[str, Mapping[str, Any]], None]
@@ -102,6 +100,7 @@ class Run:
     `taxonomy_version` is the version of the tree that the request's paths refer to, None or `active` for the active
     one; `tree_of` returns the tree of another version.
     `debates` is `always`, or `auto` where the calibrated confidence decides whether a debate is worth its cost.
+    `retrieved` is the number of passages to retrieve, None: as many as the question needs.
     `policy` decides how sure an answer must be. `reads`: the model orders the first passages before it composes.
     `reuse` finds earlier answers to the same question, if the flag `cbr_enabled` is on; without `memory` this run does
     not use them, and is not remembered either.
@@ -130,7 +129,7 @@ class Run:
     memory: bool = True
     taxonomy_version: str | None = None
     tree_of: Callable[[str], Awaitable[Taxonomy | None]] = _only_active
-    retrieved: int = PASSAGES
+    retrieved: int | None = None
     candidates: tuple[int, int] = (CANDIDATES, CANDIDATES)
     history: Sequence[Message] = ()
     history_documents: tuple[str, ...] = ()

@@ -131,7 +131,8 @@ class Evidence:
     what the reader of an answer from it should know (amendments of a regulation, missing dates). `reading`: what the
     step `read` learned; the passages that it names are the first ones then, and `confidence` has its decision.
     `followed` are citations of other provisions in the first passages, and `cited` the passages of these. `parts` is
-    empty for a question that asks one thing.
+    empty for a question that asks one thing. `top_k`: how many of the passages the answer uses; the others only show
+    how sure it is.
     """
 
     passages: tuple[SearchResult, ...]
@@ -145,6 +146,12 @@ class Evidence:
     cited: Sequence[SearchResult] = ()
     reading: Reading | None = None
     parts: Sequence[Part] = ()
+    top_k: int | None = None
+
+    @property
+    def used(self) -> tuple[SearchResult, ...]:
+        """The passages that the answer uses."""
+        return self.passages[: self.top_k]
 
 
 @dataclass
@@ -214,8 +221,8 @@ class PipelineRequest:
     `taxonomy_version` is the version of the category tree that the paths of `canonical_filter` refer to: None or
     `active` for the active one. Another version does not restore the documents of that time: the search covers the
     documents that belong to its categories now, and a note says so.
-    `options`: top_k (passages to retrieve, 1 to 50), debate (bool: request one, if the flag is on), as_of (a day such
-    as 2024-03-01: answer from the regulations that were valid then).
+    `options`: top_k (passages to retrieve, 1 to 50; without it as many as the question needs), debate (bool: request
+    one, if the flag is on), as_of (a day such as 2024-03-01: answer from the regulations that were valid then).
     """
 
     query: str

@@ -17,10 +17,11 @@ from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.answer_confidence import answer_confidence
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
-from dtrag.core.answers.evidence import by_words
+from dtrag.core.answers.evidence import COMPARED, by_words
 from dtrag.core.answers.reasons import Decision, declined
 from dtrag.core.documents import Declined, FollowedCitation, SearchMetrics, SearchResult
 from dtrag.core.editions import ChangedText
+from dtrag.core.query_expansion import QueryFacts, TopKChoice
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import joined, stated
 from dtrag.core.text.analysis import language
@@ -187,6 +188,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             highlight=False,
             exact_candidates=True,
             choose_weights=None if way is None else way.weights,
+            at_least=COMPARED,
         )
         seconds = max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE))
         passages, metrics = await search(question, seconds=seconds, official_words=state.official_words)
@@ -222,21 +224,21 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             state.answer, state.decision = no_text, judged.decision
             run.emit("replace", {"text": state.answer})
         judged = _explained(judged, metrics)
-        state.evidence = Evidence(
-            tuple(ordered),
-            statistics,
-            metrics,
-            judged,
-            preceding,
-            named,
-            notes,
+        assert state.evidence is not None  # noqa: S101 - it has the passages
+        state.evidence = replace(
+            state.evidence,
+            statistics=statistics,
+            confidence=judged,
+            preceding=preceding,
+            named=named,
+            notes=notes,
             followed=followed,
             cited=cited,
             parts=parts,
         )
         state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
         state.notes += metrics.notes
-        _record_search(run, len(passages), metrics, judged)
+        _record_search(run, len(state.retrieved_chunks), metrics, judged)
         return state
 
 
@@ -259,8 +261,9 @@ async def _way_to_answer(state: PipelineState, run: Run) -> WayToAnswer | None:
 def _with_passages(state: PipelineState, passages: Sequence[SearchResult], metrics: SearchMetrics) -> PipelineState:
     """The state with the passages as evidence of unknown confidence, in case the statistics do not arrive in time."""
     state.degraded += metrics.degraded
-    state.retrieved_chunks = chunks_of(passages)
-    state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED)
+    top_k = metrics.top_k.top_k if metrics.top_k is not None else None
+    state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED, top_k=top_k)
+    state.retrieved_chunks = chunks_of(state.evidence.used)
     return state
 
 
@@ -305,9 +308,30 @@ def _record_search(run: Run, passages: int, metrics: SearchMetrics, judged: Conf
         "cache_hit": metrics.cache_hit,
         "confidence": judged.value,
     }
+    chosen = metrics.top_k or TopKChoice(passages, "requested")
+    reason = f"{chosen.reason}, slow search" if chosen.reduced else chosen.reason
+    run.recording.facts |= {"top_k": chosen.top_k, "top_k_reason": reason}
+    if metrics.query is not None:
+        run.recording.facts |= _query_facts(metrics.query, keeps_text=run.recording.keeps_text)
     way = run.recording.way
     if way is not None and way.action is not None:
         run.recording.facts |= {"way_to_answer": way.action.name, "propensity": round(way.propensity, 6)}
+
+
+def _query_facts(query: QueryFacts, *, keeps_text: bool) -> dict[str, object]:
+    """The entities of the query by kind, and its words with those that were added; without texts, how many."""
+    entities: dict[str, list[str]] = {}
+    for entity in query.entities:
+        entities.setdefault(entity.kind, []).append(entity.text)
+    if not keeps_text:
+        added = {term.text for row in query.expansions for term in row.official}
+        return {"entities": {kind: len(found) for kind, found in entities.items()}, "expansions": len(added)}
+    expansions: dict[str, dict[str, float]] = {}
+    for row in query.expansions:
+        added_words = expansions.setdefault(" ".join(row.words), {})
+        for term in row.official:
+            added_words[term.text] = max(round(term.weight, 3), added_words.get(term.text, 0.0))
+    return {"entities": entities, "expansions": expansions}
 
 
 async def _named(

@@ -35,6 +35,8 @@ DISK_FULL_LOG_INTERVAL = datetime.timedelta(minutes=1)
 """A full disk is logged at most this often."""
 MIN_PAGE = 100
 """Minimum of traces read at once for a list, some of which may not be shown."""
+_OF_QUERY = frozenset({"search_query", "entities", "expansions"})
+"""Facts that contain words of the query, which may be a rewritten one."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -208,7 +210,7 @@ def _sees_all(caller: Caller) -> bool:
 def _withheld(trace: Trace) -> Trace:
     """The trace with the question but without other texts; a rewritten query may quote the history."""
     steps = (
-        replace(step, facts={name: value for name, value in step.facts.items() if name != "search_query"})
+        replace(step, facts={name: value for name, value in step.facts.items() if name not in _OF_QUERY})
         for step in trace.steps
     )
     return replace(trace.without_text(), question=trace.question, steps=tuple(steps))

@@ -11,7 +11,7 @@ from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult
 from dtrag.core.editions import ChangedText
 from dtrag.core.provisions import RegulationText
-from dtrag.core.query_expansion import QueryExpansion
+from dtrag.core.query_expansion import QueryFacts, TopKChoice
 from dtrag.ports.index import IndexSnapshot
 
 
@@ -26,8 +26,11 @@ class QueryReading(Protocol):
     def note(self) -> str:
         """What the caller should know about the interpretation, as a sentence; "" for nothing."""
 
-    def expansions(self) -> tuple[QueryExpansion, ...]:
-        """The words of a lexicon behind the terms in `added`, entry by entry; read for explained searches only."""
+    def facts(self) -> QueryFacts:
+        """The entities of the query, and the words behind the terms in `added`, entry by entry."""
+
+    def top_k(self, elapsed: float) -> TopKChoice:
+        """How many passages the query needs; fewer when its search has taken long (`elapsed`, in seconds)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class ResultCache:
 
         Callers that ask while the same search is running wait for it. It continues when its first caller is cancelled,
         as long as another one waits. Its error reaches all of them and is not cached; nor are results that had to do
-        without a stage.
+        without a stage, or that are fewer because the search was slow.
         """
         entry = self._look_up(key)
         if entry is not None:
@@ -171,7 +171,9 @@ class ResultCache:
                 return
             running.entry = _Entry.of(*task.result())
             with self._lock:
-                if times_cleared == self._times_cleared and not running.entry.metrics.degraded:
+                metrics = running.entry.metrics
+                is_complete = not metrics.degraded and not (metrics.top_k is not None and metrics.top_k.reduced)
+                if times_cleared == self._times_cleared and is_complete:
                     self._store(key, running.entry)
 
         return done

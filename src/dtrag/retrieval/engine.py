@@ -140,7 +140,7 @@ class HybridSearchEngine:
     async def search(  # noqa: PLR0917 - the order of the acceptance documents
         self,
         query: str,
-        top_k: int = 5,
+        top_k: int | None = 5,
         filters: Mapping[str, Any] | None = None,
         bm25_candidates: int = 50,
         vector_candidates: int = 50,
@@ -156,9 +156,12 @@ class HybridSearchEngine:
         as_of: date | str | None = None,
         official_words: Sequence[str] = (),
         choose_weights: WeightChoice | None = None,
+        at_least: int = 0,
     ) -> Results:
         """The `top_k` best passages in scope, best first, and the metrics of the search.
 
+        With None the number is chosen (`metrics.top_k`): by the pack that ranked them, else `DEFAULT_TOP_K`. There are
+        `at_least` that many results.
         A blank query has none. If one retriever fails, it is named in `metrics.degraded` and the other one decides.
         With `seconds` late stages are left out and named there; without candidates in time it raises `TimeoutError`.
         `choose_weights` decides the weights of the two scores from the numbers of candidates; nothing is cached then.
@@ -187,6 +190,7 @@ class HybridSearchEngine:
                 as_of=as_of,
                 official_words=official_words,
                 choose_weights=choose_weights,
+                at_least=at_least,
             )
             if not request.query.strip():
                 return self._answered(request, started, [], SearchMetrics())
@@ -476,7 +480,8 @@ class HybridSearchEngine:
     def _cache_key(self, search: Search) -> object:
         request = search.request
         candidates = (request.bm25_candidates, request.vector_candidates, request.official_words)
-        options = (request.mode, candidates, request.highlight, search.config)
+        chooses = (request.chooses_top_k, request.at_least)
+        options = (request.mode, candidates, request.highlight, search.config, chooses)
         models = (self._analyzer.id, getattr(self._embedder.embedder, "id", None), self._passages.reranker.id)
         pack = self._pack.id if self._pack is not None else None
         # A search without a time limit may take longer than a caller with one can wait for it.
@@ -536,5 +541,7 @@ def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
         missing_editions=metrics.missing_editions,
         today=metrics.today,
         pack=metrics.pack,
+        query=metrics.query,
         vectors_pending=metrics.vectors_pending,
+        top_k=metrics.top_k,
     )

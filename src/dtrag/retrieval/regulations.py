@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -44,11 +45,9 @@ from dtrag.retrieval.regulation_outline import read_outline
 from dtrag.retrieval.regulation_pack import by_article
 from dtrag.retrieval.regulation_references import chunk_ids
 from dtrag.retrieval.regulation_verification import verify_citations
-from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, passage_count
+from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, passage_count, query_text
 
 AsOf = date | str | None
-MIN_ARTICLES = 10
-"""Results of a search without `top_k`, if there are as many."""
 PASSAGES_PER_ARTICLE = 4
 """Passages that are requested per article, for the case that the pack does not join the pieces of an article."""
 
@@ -87,12 +86,11 @@ class Regulations:
     ) -> list[SearchResult]:
         """The best articles for a question, each once. Their `metadata` has `regulation`, `article`, `code`, `kind`.
 
-        Without `top_k` their number depends on the question, at least `MIN_ARTICLES`. Raises the errors of the engine.
+        Without `top_k` their number depends on the question: 5 to 20, half of that when the search took long. Raises
+        the errors of the engine.
         """
-        if top_k is None:
-            requested_k = max(MIN_ARTICLES, self._selector.select_top_k(query))
-        else:
-            requested_k = passage_count("top_k", top_k)
+        started = time.perf_counter()
+        requested_k = self._selector.select_top_k(query_text(query)) if top_k is None else passage_count("top_k", top_k)
         results, _ = await self._engine.search(
             query,
             min(MAX_TOP_K, PASSAGES_PER_ARTICLE * requested_k),
@@ -101,6 +99,8 @@ class Regulations:
             scope=scope,
             as_of=as_of,
         )
+        if top_k is None:
+            requested_k = self._selector.select_top_k(query, elapsed=time.perf_counter() - started)
         return [pieces[0] for pieces in by_article(results).values()][:requested_k]
 
     async def regulations(

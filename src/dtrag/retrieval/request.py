@@ -20,6 +20,10 @@ CANDIDATES = 100
 """Default number of candidates per retriever: with that many, a passage that one retriever missed gets nearly its true
 score, and exact scores for it improve nothing (bench/README.md)."""
 MAX_TOP_K = 1_000
+DEFAULT_TOP_K = 10
+"""Results of a search whose caller requests no number, where no pack chooses one."""
+MAX_CHOSEN = 20
+"""The highest number that is chosen."""
 MAX_EXPLAINED = 20
 """Documents that one search explains: each costs a read of all its passages."""
 MAX_ID = 200
@@ -44,6 +48,7 @@ class SearchOptions(TypedDict, total=False):
     as_of: date | str | None
     official_words: Sequence[str]
     choose_weights: WeightChoice | None
+    at_least: int
 
 
 class ScopedSearchOptions(SearchOptions, total=False):
@@ -65,6 +70,8 @@ class SearchRequest:
     `filter_values` are the filters as the caller passed them, `official_words` suggestions for a pack, `added_terms`
     further term ids with weights (from a pack). The absence of `explained_documents` is explained.
     `choose_weights` decides the weights of the two scores, None: the configured ones.
+    With `chooses_top_k` the number of results is chosen after the ranking, and `top_k` is the highest possible one;
+    there are `at_least` that many.
     """
 
     query: str
@@ -82,6 +89,8 @@ class SearchRequest:
     official_words: tuple[str, ...] = ()
     added_terms: tuple[tuple[int, float], ...] = ()
     choose_weights: WeightChoice | None = None
+    chooses_top_k: bool = False
+    at_least: int = 0
 
     @classmethod
     def parse(
@@ -103,13 +112,14 @@ class SearchRequest:
         as_of: object = None,
         official_words: Sequence[str] = (),
         choose_weights: WeightChoice | None = None,
+        at_least: int = 0,
     ) -> SearchRequest:
         """Raises `InvalidInput` for the first invalid argument.
 
         `as_of` (2024-03-01) is the day whose editions are searched: it becomes a part of the scope.
         Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
         """
-        requested_k = passage_count("top_k", top_k)
+        requested_k = max(MAX_CHOSEN, at_least) if top_k is None else passage_count("top_k", top_k)
         min_candidates = 1 if exact_candidates else requested_k
         if mode not in MODES:
             raise InvalidInput(f"There is no search mode of this name. Modes: {', '.join(MODES)}.")
@@ -133,6 +143,8 @@ class SearchRequest:
             highlight=highlight,
             official_words=_words(official_words),
             choose_weights=choose_weights,
+            chooses_top_k=top_k is None,
+            at_least=at_least,
         )
 
 

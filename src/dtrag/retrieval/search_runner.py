@@ -12,7 +12,7 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.editions import changed_later
 from dtrag.core.metrics.ranking import diversity_ratio
-from dtrag.core.query_expansion import QueryExpansion
+from dtrag.core.query_expansion import QueryExpansion, TopKChoice
 from dtrag.core.statements import stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError
@@ -25,7 +25,7 @@ from dtrag.retrieval.hybrid import Candidates, HybridRetriever, Ranking
 from dtrag.retrieval.multihop import mentioned_passages, vector_shares, with_linked
 from dtrag.retrieval.regulation_hops import cited_passages
 from dtrag.retrieval.regulation_references import named_first
-from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.request import DEFAULT_TOP_K, SearchRequest, SearchTarget
 from dtrag.retrieval.results import Passages, RerankOutcome
 from dtrag.retrieval.stage_sizes import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
 from dtrag.retrieval.time_limits import TimeLimits
@@ -61,6 +61,7 @@ class SearchRunner:
 
     async def run(self, search: Search, retriever: HybridRetriever) -> Results:
         """The results of one search and its metrics."""
+        started = time.perf_counter()
         degraded: list[str] = []
         named = await self._named(search, degraded)
         if named is not None:
@@ -81,6 +82,11 @@ class SearchRunner:
         degraded += candidates.failed()
         passages, findings = await self._linked_passages(search, ranking, reading, named, degraded)
         rerank_started = time.perf_counter()
+        chosen = _chosen_top_k(search.request, reading if findings is not None else None, rerank_started - started)
+        if chosen is not None:
+            top_k = max(chosen.top_k, request.at_least)
+            request = replace(request, top_k=top_k)
+            search = replace(search, request=replace(search.request, top_k=top_k))
         reranks = search.config.enable_reranking and request.mode == "hybrid"
         reranked = await self._passages.rerank(
             request.query, passages, request.top_k, search.limits.reranking if reranks else None
@@ -89,7 +95,9 @@ class SearchRunner:
         if ranking.lexical.note:  # an incomplete result, which must not be cached
             degraded.append("lexical")
         degraded += ["rerank"] if reranked.failed else []
-        expansions = reading.expansions() if reading is not None and request.explain else ()
+        query = reading.facts() if reading is not None else None
+        shown = query if request.explain else None
+        expansions = shown.expansions if shown is not None else ()
         results, absent = await self._presented(search, ranking, reranked, expansions)
         reading_note = reading.note if reading is not None else ""
         notes = (
@@ -117,8 +125,11 @@ class SearchRunner:
             missing_editions=missing_editions,
             today=today,
             pack=findings,
+            query=query,
+            entities=shown.entities if shown is not None else (),
             expansions=expansions,
             vectors_pending=ranking.vector.pending,
+            top_k=chosen,
         )
 
     async def _named(self, search: Search, degraded: list[str]) -> NamedPassages | None:
@@ -239,6 +250,13 @@ def _with_added_terms(request: SearchRequest, reading: QueryReading | None) -> S
         return request
     candidates = max(request.bm25_candidates, PACK_LEXICAL_CANDIDATES)
     return replace(request, added_terms=tuple(reading.added), bm25_candidates=candidates)
+
+
+def _chosen_top_k(request: SearchRequest, reading: QueryReading | None, elapsed: float) -> TopKChoice | None:
+    """The number of results for a caller who requests none; `reading` is None where no pack ranked them."""
+    if not request.chooses_top_k:
+        return None
+    return TopKChoice(DEFAULT_TOP_K, "default") if reading is None else reading.top_k(elapsed)
 
 
 def _with_chosen_weights(search: Search, candidates: Candidates) -> Search:

@@ -4305,6 +4305,22 @@ export interface components {
             manifest: components["schemas"]["ManifestShape"];
         };
         /**
+         * EntityShape
+         * @description An entity in the query.
+         */
+        EntityShape: {
+            /**
+             * Kind
+             * @description section, procedure, requirement, benefit, deadline or hypernym.
+             */
+            kind: string;
+            /**
+             * Text
+             * @description Its text.
+             */
+            text: string;
+        };
+        /**
          * EntryList
          * @description Own entries of the lexicon.
          */
@@ -5468,6 +5484,11 @@ export interface components {
              */
             embedding_time: number;
             /**
+             * Entities
+             * @description What a question about regulations names; [] unless explain is set.
+             */
+            entities: components["schemas"]["EntityShape"][];
+            /**
              * Expansions
              * @description What the lexicon added to the query; [] unless explain is set and the search uses the lexicon.
              */
@@ -5507,6 +5528,8 @@ export interface components {
              * @description Reranking; 0 without it.
              */
             rerank_time: number;
+            /** @description The chosen number of results; null for a requested one. */
+            top_k: components["schemas"]["TopKShape"] | null;
             /**
              * Total Time
              * @description Total time.
@@ -6609,7 +6632,7 @@ export interface components {
             query: string;
             /**
              * Top K
-             * @description Maximum number of articles; without it 10 to 20, by the form of the question.
+             * @description Maximum number of articles; without it 5 to 20, by the form of the question.
              */
             top_k?: number | null;
         };
@@ -7030,11 +7053,10 @@ export interface components {
             query: string;
             /**
              * Top K
-             * @description Maximum number of passages.
-             * @default 10
+             * @description Maximum number of passages; without it 10, or as many as a question about regulations needs.
              * @example 5
              */
-            top_k: number;
+            top_k?: number | null;
             /**
              * Vector Candidates
              * @description Maximum number of vector candidates.
@@ -7852,6 +7874,27 @@ export interface components {
              * @description Whether it can be executed now.
              */
             usable: boolean;
+        };
+        /**
+         * TopKShape
+         * @description The number of results that was chosen for the query.
+         */
+        TopKShape: {
+            /**
+             * Reason
+             * @description The class of a question about regulations: simple, medium, complex or multi_part; else default.
+             */
+            reason: string;
+            /**
+             * Reduced
+             * @description Whether it is half of the usual number, because the search took long.
+             */
+            reduced: boolean;
+            /**
+             * Top K
+             * @description The number.
+             */
+            top_k: number;
         };
         /**
          * Total

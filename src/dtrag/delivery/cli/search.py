@@ -32,7 +32,15 @@ def search(
         typer.Argument(metavar="QUERY", help="Words or a question; - reads standard input.", show_default=False),
     ],
     *,
-    top_k: Annotated[int, typer.Option(min=1, max=1000, help="Number of passages.")] = 10,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Number of passages; default: 10, or as many as a question about regulations needs.",
+            show_default=False,
+        ),
+    ] = None,
     mode: Annotated[Mode | None, typer.Option(help="The search mode; default: hybrid.", show_default=False)] = None,
     category: Categories = None,
     metadata: Annotated[
@@ -111,7 +119,8 @@ def _scalar(value: str) -> str | int | float | bool:
 
 def as_json_metrics(metrics: SearchMetrics) -> dict[str, object]:
     """The metrics for `--json`, without what only answers use; missing editions are one of the notes."""
-    return {name: value for name, value in asdict(metrics).items() if name not in {"pack", "missing_editions", "today"}}
+    left_out = {"pack", "query", "missing_editions", "today"}
+    return {name: value for name, value in asdict(metrics).items() if name not in left_out}
 
 
 def as_json_rows(results: Sequence[SearchResult]) -> list[Mapping[str, object]]:
@@ -151,9 +160,12 @@ def _show_expansions(metrics: SearchMetrics) -> None:
 
     from dtrag.delivery.cli.console import data, paragraph, safe
 
+    console = data()
+    if metrics.entities:
+        entities = ", ".join(f"{entity.text} ({entity.kind})" for entity in metrics.entities)
+        paragraph(console, Text(safe(f"Entities: {entities}")))
     if not metrics.expansions:
         return
-    console = data()
     paragraph(console, Text("Added by the lexicon:", style="bold"))
     for expansion in metrics.expansions:
         words = " ".join(expansion.words)

@@ -163,7 +163,13 @@ def _fact(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {_fact(inner)}" for name, inner in value.items())
+        return (
+            ", ".join(
+                f"{name} ({_fact(inner)})" if isinstance(inner, dict) else f"{name}: {_fact(inner)}"
+                for name, inner in value.items()
+            )
+            or "none"
+        )
     if isinstance(value, list):
         return " ".join(_fact(inner) for inner in value) or "none"
     return str(value)

@@ -43,7 +43,7 @@ async def _ask(app: App, question: str, categories: Sequence[str] | None, as_of:
 
 
 async def _search(
-    app: App, query: str, top_k: int, categories: Sequence[str] | None, options: Mapping[str, Any]
+    app: App, query: str, top_k: int | None, categories: Sequence[str] | None, options: Mapping[str, Any]
 ) -> SearchResults:
     await check_categories(app, categories)
     results, metrics = await app.search(query, top_k, scope=OWNER, **options)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dtrag.core.query_expansion import ExpansionTerm, QueryExpansion
+from dtrag.core.query_expansion import ExpansionTerm, QueryEntity, QueryExpansion, QueryFacts, TopKChoice
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.core.text.questions import content, weighted_terms, without_particle
-from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, Lexicon, Match, words_of
+from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander, official_weights
+from dtrag.packs.regulation_ko.lexicon import Lexicon, Match, words_of
+from dtrag.packs.regulation_ko.question_entities import EntityMatch
 from dtrag.packs.regulation_ko.question_parts import parts_of
+from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
 
-EXPANSION_WEIGHT = 0.8
-"""Weight of the official words of one entry, divided by the square root of their number; values around it give the same
-results."""
-WITHIN_LONGER = 0.5
-"""Factor for an entry of one word when an entry of several words explains the same word."""
-RIVALS = 0.5
-"""Exponent of the number of entries that explain the same words: each counts less, like the words of one entry."""
-INEXACT = 0.7
-"""Factor for an entry that matches only by a synonym or after a letter was corrected; .5 to 1 give the same results."""
 SUGGESTION_WEIGHT = 0.3
 """Weight of a suggested word: right ones gain .03 Recall@10, wrong ones cost up to .007 nDCG@10 (bench/README.md)."""
-LATER = 0.8
-"""Factor of each further official word: the first one is the most common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +46,14 @@ class Reading:
     """Term ids with weights of the question's own words."""
     lexicon_terms: tuple[tuple[int, float], ...]
     """Term ids with weights of the official words, beyond the question's own terms."""
+    entities: tuple[EntityMatch, ...] = ()
+    related: tuple[QueryExpansion, ...] = ()
+    """Words that belong to keywords of the question."""
+    related_terms: tuple[tuple[int, float], ...] = ()
+    """Their term ids with weights, beyond the question's own and the official terms. As with suggested words, no
+    concept has them."""
     suggested: tuple[tuple[int, float], ...] = ()
-    """Term ids with weights of suggested words, beyond all of these."""
+    """Term ids with weights of suggested words, beyond the question's own and the official terms."""
     parts: tuple[Reading, ...] = ()
     """The parts of a question that asks several things."""
     note: str = ""
@@ -65,7 +62,7 @@ class Reading:
     @property
     def added(self) -> tuple[tuple[int, float], ...]:
         """Term ids with weights that are searched for besides the question's own terms."""
-        return (*self.lexicon_terms, *self.suggested)
+        return (*self.lexicon_terms, *self.related_terms, *self.suggested)
 
     @property
     def official(self) -> tuple[str, ...]:
@@ -79,18 +76,23 @@ class Reading:
             )
         )
 
-    def expansions(self) -> tuple[QueryExpansion, ...]:
-        """The entries of the lexicon that match the question, with those official words that were added to it."""
+    def facts(self) -> QueryFacts:
+        """The entities, and the entries of the lexicon that match the question with those words that were added."""
         words, added = words_of(self.question), {term for term, _ in self.lexicon_terms}
         expansions = []
-        for number, official in sorted(_official_weights(self.matches).items()):
+        for number, official in sorted(official_weights(self.matches).items()):
             match = self.matches[number]
             new = [(text, weight) for text, weight in official if not added.isdisjoint(map(term_id, terms(text)))]
             if new:
                 added_terms = tuple(ExpansionTerm(text, weight) for text, weight in new)
                 explained = tuple(words[position] for position in match.words)
                 expansions.append(QueryExpansion(explained, match.form, match.entry.field, match.by, added_terms))
-        return tuple(expansions)
+        entities = tuple(QueryEntity(match.entity_type.value, match.text) for match in self.entities)
+        return QueryFacts(entities, (*expansions, *self.related))
+
+    def top_k(self, elapsed: float) -> TopKChoice:
+        """How many passages the question needs, when its search has taken `elapsed` seconds."""
+        return AdaptiveTopKSelector().select(self.question, elapsed=elapsed)
 
     def term_ids(self) -> list[int]:
         """Every term that a statistic is needed of."""
@@ -107,53 +109,43 @@ def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> Re
 
 
 def _read(question: str, lexicon: Lexicon, analyzer: Analyzer) -> Reading:
-    words = words_of(question)
-    matches = lexicon.matches(question)
-    weights = _official_weights(matches)
+    expanded = MultiStageQueryExpander(lexicon=lexicon).expand(question)
     own = tuple(weighted_terms(question, analyzer))
+    lexicon_terms = _added(own, expanded.official)
+    present = {term for term, _ in (*own, *lexicon_terms)}
+    related = {
+        term: weight
+        for expansion in expanded.related
+        for word in expansion.official
+        for term, weight in _shared(word.text, word.weight)
+        if term not in present
+    }
     return Reading(
         question,
-        _concepts(words, matches, weights, question),
-        tuple(matches),
+        _concepts(words_of(question), expanded.matches, expanded.official, question),
+        expanded.matches,
         own,
-        _added(own, weights),
+        lexicon_terms,
+        expanded.entities,
+        expanded.related,
+        tuple(related.items()),
     )
 
 
-def _official_weights(matches: Sequence[Match]) -> dict[int, list[tuple[str, float]]]:
-    """Position of a match -> its official words with their weights.
-
-    Where an own and a built-in entry have the same form, the built-in words weigh less than the own ones.
-    """
-    longer = {position for match in matches if match.size > 1 for position in match.words}
-    weighed: dict[int, list[tuple[str, float]]] = {}
-    below_own: dict[str, float] = {}
-    own_first = sorted(enumerate(matches), key=lambda numbered: numbered[1].entry.field != OWN_FIELD)
-    for number, match in own_first:
-        official = match.entry.official
-        rivals = sum(other.words == match.words for other in matches)
-        weight = EXPANSION_WEIGHT / math.sqrt(len(official) * rivals**RIVALS)
-        if match.size == 1 and longer & set(match.words):
-            weight *= WITHIN_LONGER
-        if match.by != "words":
-            weight *= INEXACT
-        if match.entry.field == OWN_FIELD:
-            below_own[match.form] = weight * LATER ** len(official)
-        elif match.form in below_own:
-            weight = min(weight, below_own[match.form])
-        weighed[number] = [(word, weight * LATER**rank) for rank, word in enumerate(official)]
-    return weighed
+def _shared(word: str, weight: float) -> list[tuple[int, float]]:
+    """The term ids of a word, which share its weight."""
+    ids = [term_id(term) for term in terms(word)]
+    return [(term, weight * len(ids) ** -0.2) for term in ids]
 
 
 def _added(
-    own: Sequence[tuple[int, float]], weights: Mapping[int, list[tuple[str, float]]]
+    own: Sequence[tuple[int, float]], weights: Mapping[int, Sequence[tuple[str, float]]]
 ) -> tuple[tuple[int, float], ...]:
     added: dict[int, float] = {}
     for words in weights.values():
         for word, weight in words:
-            ids = [term_id(term) for term in terms(word)]
-            for term in ids:
-                added[term] = max(added.get(term, 0.0), weight * len(ids) ** -0.2)
+            for term, share in _shared(word, weight):
+                added[term] = max(added.get(term, 0.0), share)
     present: dict[int, float] = {}
     for term, weight in own:
         present[term] = max(present.get(term, 0.0), weight)
@@ -163,7 +155,7 @@ def _added(
 
 
 def _concepts(
-    words: Sequence[str], matches: Sequence[Match], weights: Mapping[int, list[tuple[str, float]]], question: str
+    words: Sequence[str], matches: Sequence[Match], weights: Mapping[int, Sequence[tuple[str, float]]], question: str
 ) -> tuple[Concept, ...]:
     about = set(words_of(content(question)))
     groups = _groups(len(words), matches)
@@ -214,8 +206,8 @@ def with_suggestions(reading: Reading, words: Sequence[str]) -> Reading:
     present = {term for term, _ in (*reading.own, *reading.lexicon_terms)}
     suggested: dict[int, float] = {}
     for word in words:
-        ids = [term_id(term) for term in terms(word)]
-        for term in ids:
+        for term, weight in _shared(word, SUGGESTION_WEIGHT):
             if term not in present:
-                suggested[term] = max(suggested.get(term, 0.0), SUGGESTION_WEIGHT * len(ids) ** -0.2)
-    return replace(reading, suggested=tuple(suggested.items()))
+                suggested[term] = max(suggested.get(term, 0.0), weight)
+    related = tuple((term, weight) for term, weight in reading.related_terms if term not in suggested)
+    return replace(reading, related_terms=related, suggested=tuple(suggested.items()))

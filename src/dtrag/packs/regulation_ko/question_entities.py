@@ -132,6 +132,11 @@ class RegulationEntityRecognizer:
         return sorted(matches, key=lambda match: (match.start, match.end, match.entity_type.value))
 
 
+def names_section(query: str) -> bool:
+    """Whether the query cites an article, paragraph or item by number (제15조, 제2항)."""
+    return _SECTION.search(query) is not None
+
+
 def _sections(query: str) -> Iterator[EntityMatch]:
     for match in _SECTION.finditer(query):
         text = match.group().strip()

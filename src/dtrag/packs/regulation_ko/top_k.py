@@ -5,15 +5,14 @@ SPEC-RAG-SEARCH-001, TAG-003.
 
 from __future__ import annotations
 
-import logging
 import re
 from enum import StrEnum
 
+from dtrag.core.query_expansion import TopKChoice
 from dtrag.packs.regulation_ko.expansion import is_formal
+from dtrag.packs.regulation_ko.question_entities import RegulationEntityRecognizer
+from dtrag.packs.regulation_ko.question_parts import parts_of
 
-_LOG = logging.getLogger(__name__)
-
-MAX_TOP_K = 25
 SLOW_SECONDS = 0.5
 """Search time from which on fewer passages are used."""
 
@@ -34,7 +33,9 @@ TOP_K = {
     QueryComplexity.MULTI_PART: 20,
 }
 _PARTS = re.compile(r"(?:^|\s)(?:그리고|또는|및|혹은|아니면)(?:\s|$)|[;；]|(?<=[^\d\s])\s?[,，]\s?(?=\S+\s)")
-_CONDITIONS = re.compile(r"신청|방법|절차|자격|요건|조건|기준|제한|혜택|지급|지원|서류|기한")
+_CONDITIONS = frozenset(
+    "신청 신청서 방법 절차 자격 요건 조건 기준 제한 혜택 지급 지원 지원금 서류 구비서류 기한".split()
+)
 _ASKS_HOW = re.compile(r"어떻게|방법|절차|신청")
 MIN_CONDITIONS = 2
 """Condition words that make a question complex (D27)."""
@@ -44,11 +45,15 @@ SIMPLE_WORDS = 2
 class AdaptiveTopKSelector:
     """Chooses how many passages are used."""
 
+    def __init__(self, entity_recognizer: RegulationEntityRecognizer | None = None) -> None:
+        self._recognizer = entity_recognizer or RegulationEntityRecognizer()
+
     def classify(self, query: str) -> QueryComplexity:
         """The class of the question."""
-        if _PARTS.search(query):
+        if _PARTS.search(query) or parts_of(query):
             return QueryComplexity.MULTI_PART
-        if len(set(_CONDITIONS.findall(query))) >= MIN_CONDITIONS:
+        conditions = {match.text for match in self._recognizer.recognize(query)} & _CONDITIONS
+        if len(conditions) >= MIN_CONDITIONS:
             return QueryComplexity.COMPLEX
         if len(query.split()) <= SIMPLE_WORDS and not _ASKS_HOW.search(query):
             return QueryComplexity.SIMPLE
@@ -56,12 +61,12 @@ class AdaptiveTopKSelector:
             return QueryComplexity.SIMPLE
         return QueryComplexity.MEDIUM
 
-    def select_top_k(self, query: str, *, elapsed: float = 0.0) -> int:
+    def select(self, query: str, *, elapsed: float = 0.0) -> TopKChoice:
         """5, 10, 15 or 20 passages; half of that when the search has already taken more than `SLOW_SECONDS`."""
-        top_k = TOP_K[self.classify(query)]
-        if elapsed > SLOW_SECONDS:
-            _LOG.warning(
-                "The search took %.0f ms: %d passages are used instead of %d.", elapsed * 1e3, top_k // 2, top_k
-            )
-            top_k //= 2
-        return min(top_k, MAX_TOP_K)
+        complexity = self.classify(query)
+        is_slow = elapsed > SLOW_SECONDS
+        return TopKChoice(TOP_K[complexity] // (2 if is_slow else 1), complexity.value, is_slow)
+
+    def select_top_k(self, query: str, *, elapsed: float = 0.0) -> int:
+        """The number that `select` chooses."""
+        return self.select(query, elapsed=elapsed).top_k

@@ -153,7 +153,7 @@ def chunks_of(passages: Sequence[SearchResult]) -> list[RetrievedChunk]:
 def passages_of(state: PipelineState) -> list[SearchResult]:
     """The passages behind the state's chunks; built from the chunks where the caller has set these."""
     if state.evidence is not None:
-        return list(state.evidence.passages)
+        return list(state.evidence.used)
     return [_passage(number, chunk) for number, chunk in enumerate(state.retrieved_chunks, start=1)]
 
 

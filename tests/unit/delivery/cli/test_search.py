@@ -90,7 +90,7 @@ def test_options_reach_the_app(cli: Cli, told: Told) -> None:
         "scope": OWNER,
     }
     cli.call("search", "x")
-    assert told.asked == {"query": "x", "top_k": 10, "mode": "hybrid", "filters": None, "scope": OWNER}
+    assert told.asked == {"query": "x", "top_k": None, "mode": "hybrid", "filters": None, "scope": OWNER}
 
 
 @pytest.mark.parametrize("fact", ["language", "=ko", ""])

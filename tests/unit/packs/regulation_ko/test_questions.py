@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrag.core.text.analysis import term_id, terms
 from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander, is_formal
 from dtrag.packs.regulation_ko.hops import MAX_SOURCES, MultiHopRetriever
+from dtrag.packs.regulation_ko.lexicon import built_in
+from dtrag.packs.regulation_ko.question_concepts import read
 from dtrag.packs.regulation_ko.question_entities import EntityType, RegulationEntityRecognizer
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector, QueryComplexity
 
@@ -110,3 +113,42 @@ def test_hops_are_limited_and_follow_only_relevant_citations() -> None:
 def test_only_the_first_of_many_passages_are_read() -> None:
     many = [str(number) for number in range(MAX_SOURCES + 5)]
     assert len(followed({key: [f"cited{key}"] for key in many}, *many)) == MAX_SOURCES
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "장학금 신청 방법",
+        "학교를 잠깐 쉬고 싶은데 신청 자격이 어떻게 되나요?",
+        "연구년 자격 요건",
+        "휴학 방법 그리고 복학 절차",
+        "기숙사 통금은 몇 시고 벌점 점수가 몇 점이면 쫓겨나요?",
+        "교원인사규정 제15조",
+    ],
+)
+def test_what_the_classes_return_is_what_a_search_uses(question: str) -> None:
+    reading, expanded = read(question, built_in()), MultiStageQueryExpander().expand(question)
+    facts = reading.facts()
+    recognized = RegulationEntityRecognizer().recognize(question)
+    assert [(entity.kind, entity.text) for entity in facts.entities] == [
+        (match.entity_type.value, match.text) for match in recognized
+    ]
+    added = {term.text: term.weight for row in facts.expansions for term in row.official}
+    stages = {*expanded.stage1_synonyms, *expanded.stage2_hypernyms, *expanded.stage3_procedures}
+    assert stages <= added.keys()
+    searched = {term for term, _ in (*reading.own, *reading.added)}
+    assert all(searched.issuperset(map(term_id, terms(word))) for word in added)
+    for elapsed in (0.0, 0.6):
+        assert reading.top_k(elapsed) == AdaptiveTopKSelector().select(question, elapsed=elapsed)
+
+
+def test_a_formal_question_is_searched_as_it_is() -> None:
+    assert read("휴학 기간은 학칙 제21조", built_in()).added == ()
+    assert read("휴학 기간은 어떻게 되나요", built_in()).added != ()
+
+
+def test_a_question_of_two_parts_is_one_for_the_number_of_passages_too() -> None:
+    question = "기숙사 통금은 몇 시고 벌점 점수가 몇 점이면 쫓겨나요?"
+    assert AdaptiveTopKSelector().select(question).top_k == 20
+    slow = AdaptiveTopKSelector().select(question, elapsed=0.51)
+    assert (slow.top_k, slow.reason, slow.reduced) == (10, "multi_part", True)

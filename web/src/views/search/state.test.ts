@@ -6,7 +6,7 @@ const ID = "fe33954e-0b71-54eb-a9a0-db8e4cbdfc3a";
 
 test("the request has only what differs from the defaults, and always explains", () => {
   navigate("#/search?q=leave");
-  expect(requestOf(address.read())).toEqual({ query: "leave", explain: true });
+  expect(requestOf(address.read())).toEqual({ query: "leave", top_k: 10, explain: true });
   navigate(`#/search?q=leave&mode=strict&k=5&scope=HR/Leave&type=text/html&type=nonsense&min=7&why=${ID}`);
   expect(requestOf(address.read())).toEqual({
     query: "leave",

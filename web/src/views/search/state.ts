@@ -39,7 +39,7 @@ export function requestOf(state: SearchState): Partial<SearchRequest> & { query:
   return {
     query: state.q,
     ...(state.mode !== "hybrid" && { mode: state.mode }),
-    ...(state.k !== DEFAULT_HITS && { top_k: within(state.k, 1, MOST_HITS) }),
+    top_k: within(state.k, 1, MOST_HITS),
     ...(filters && { filters }),
     ...(minimumOf(state) > 0 && { min_score: minimumOf(state) }),
     ...(state.lexical !== DEFAULT_CANDIDATES && { bm25_candidates: within(state.lexical, 1, MOST_HITS) }),

@@ -29,7 +29,7 @@ from dtrag.delivery.api.schemas.common import (
 from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES
 from dtrag.delivery.api.schemas.search import BatchRequest, SearchRequest
 from dtrag.errors import DtragError, InvalidInput
-from dtrag.retrieval.request import MAX_TOP_K
+from dtrag.retrieval.request import MAX_CHOSEN, MAX_TOP_K
 
 router = APIRouter(route_class=JsonRoute)
 
@@ -121,7 +121,7 @@ async def batch(request: Request, body: BatchRequest) -> BatchResponse:
 
 def _requested_passages(search: SearchRequest) -> int:
     """The number of requested passages; 0 if it is out of range, as the search then fails on its own."""
-    number = max(search.top_k, search.limit or 0)
+    number = max(search.top_k or 0, search.limit or 0) or MAX_CHOSEN
     return number if 1 <= number <= MAX_TOP_K else 0
 
 

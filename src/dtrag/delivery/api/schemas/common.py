@@ -93,6 +93,27 @@ class ExpansionShape(BaseModel):
     official: list[ExpansionTermShape] = Field(description="The added words, best first.")
 
 
+class EntityShape(BaseModel):
+    """An entity in the query."""
+
+    model_config = _RESPONSE
+
+    kind: str = Field(description="section, procedure, requirement, benefit, deadline or hypernym.")
+    text: str = Field(description="Its text.")
+
+
+class TopKShape(BaseModel):
+    """The number of results that was chosen for the query."""
+
+    model_config = _RESPONSE
+
+    top_k: int = Field(description="The number.")
+    reason: str = Field(
+        description="The class of a question about regulations: simple, medium, complex or multi_part; else default."
+    )
+    reduced: bool = Field(description="Whether it is half of the usual number, because the search took long.")
+
+
 class Metrics(BaseModel):
     """Times (in seconds) and counts of a search."""
 
@@ -121,6 +142,10 @@ class Metrics(BaseModel):
     expansions: list[ExpansionShape] = Field(
         description="What the lexicon added to the query; [] unless explain is set and the search uses the lexicon."
     )
+    entities: list[EntityShape] = Field(
+        description="What a question about regulations names; [] unless explain is set."
+    )
+    top_k: TopKShape | None = Field(description="The chosen number of results; null for a requested one.")
     vectors_pending: bool = Field(
         description="Whether passages in your scope may wait for their vectors and were found by their words only."
     )

@@ -27,7 +27,7 @@ class RegulationSearchBody(StrictBody):
         None,
         ge=1,
         le=MAX_TOP_K,
-        description="Maximum number of articles; without it 10 to 20, by the form of the question.",
+        description="Maximum number of articles; without it 5 to 20, by the form of the question.",
     )
     as_of: AsOf = None
 

@@ -94,7 +94,12 @@ class SearchRequest(RequestBody):
         description="Words or a question; a blank query has no results.",
         examples=["parental leave"],
     )
-    top_k: int = Field(default=10, json_schema_extra=_NUMBER, description="Maximum number of passages.", examples=[5])
+    top_k: int | None = Field(
+        default=None,
+        json_schema_extra=_NUMBER,
+        description="Maximum number of passages; without it 10, or as many as a question about regulations needs.",
+        examples=[5],
+    )
     limit: int | None = Field(default=None, json_schema_extra=_NUMBER, description="The same as top_k.")
     mode: Annotated[Text, WithJsonSchema({"type": "string", "enum": list(MODES)})] = Field(
         default="hybrid",
@@ -129,12 +134,12 @@ class SearchRequest(RequestBody):
         return self.min_score
 
     @property
-    def requested_k(self) -> int:
-        """`top_k` or `limit`. Raises `InvalidInput` if both are set and differ."""
+    def requested_k(self) -> int | None:
+        """`top_k` or `limit`; None without both. Raises `InvalidInput` if both are set and differ."""
         if self.limit is None or self.limit == self.top_k:
             return self.top_k
         passage_count("limit", self.limit)
-        if "top_k" in self.model_fields_set and "limit" in self.model_fields_set:
+        if self.top_k is not None:
             raise InvalidInput("top_k and limit are the same option: set only one of them.")
         return self.limit
 
