@@ -17,7 +17,7 @@ import argparse
 import asyncio
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,14 +29,14 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
 from dtrag.evaluation.passage_names import judged_name
 from dtrag.packs.regulation_ko.question_concepts import Reading
-from dtrag.packs.regulation_ko.ranking import FEATURES, SIMILARITY, feature_rows, weights
-from dtrag.ports import PackRanking, QueryReading
+from dtrag.packs.regulation_ko.ranking import FEATURES, IMAGINED, SIMILARITY, feature_rows, weights
+from dtrag.ports import NO_QUESTIONS, PackRanking, QueryReading
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_pack import RegulationRanking, by_article
 from dtrag.retrieval.stage_sizes import PACK_ARTICLES
 from dtrag.settings import Settings
 
-NAMES = (*FEATURES, SIMILARITY)
+NAMES = (*FEATURES, SIMILARITY, IMAGINED)
 C = 0.03
 """Inverse strength of the penalty, on features divided by their standard deviation."""
 FOLDS = 10
@@ -61,13 +61,19 @@ class _Recorder(RegulationRanking):
     keys: list[str]
     features: NDArray[np.float64]
 
-    async def ranked(self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope) -> PackRanking:
+    async def ranked(
+        self,
+        reading: QueryReading,
+        passages: Sequence[SearchResult],
+        caller: Scope,
+        imagined: Mapping[str, float] = NO_QUESTIONS,
+    ) -> PackRanking:
         assert isinstance(reading, Reading)
         pieces = by_article(passages)
-        scored = await self.scored(reading, pieces, caller)
+        scored = await self.scored(reading, pieces, caller, imagined)
         best, _, self.features = feature_rows(scored.scorer, scored.articles, PACK_ARTICLES)
         self.keys = [article_id(pieces[article.key][0]) for article in best]
-        return await super().ranked(reading, passages, caller)
+        return await super().ranked(reading, passages, caller, imagined)
 
 
 def article_id(passage: SearchResult) -> str:

@@ -54,6 +54,7 @@ from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.governance.visibility import DocumentAccess
 from dtrag.ingestion.classify import Classifier, classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
+from dtrag.ingestion.imagine import Imagination
 from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
@@ -189,6 +190,7 @@ class App:
         )
 
         self.vectors = VectorFiller(stores.vectors, self.embedder)
+        self.imagination = Imagination(stores.imagined, self.model, self.analyzer, self.vectors.wake)
 
     def _open_governance(self, stores: Stores) -> None:
         record = self.audit.record
@@ -458,6 +460,7 @@ class App:
         await self._index_settings.forget()
         await self._index_settings.register(self.analyzer.id)
         documents = await reindex(self._writer, on_progress, self.analyzer)
+        await self.imagination.analyse()
         await self._index_settings.rebuilt()
         return documents
 
@@ -548,6 +551,11 @@ class App:
         if category is not None:
             within = SearchFilters.parse({"taxonomy_paths": [category]}).scope(taxonomy, within)
         return within, taxonomy
+
+    async def branch(self, category: Sequence[str] | str | None, *, scope: Viewer | None = None) -> Scope:
+        """What the viewer may see of a branch; None: everything that the viewer may see."""
+        within, _ = await self._resolved(scope, category)
+        return within
 
     async def documents(
         self,

@@ -25,6 +25,7 @@ from dtrag.adapters.postgres.stores.cases import PostgresCases
 from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresDocumentVisibility
 from dtrag.adapters.postgres.stores.evaluations import PostgresEvaluations
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
+from dtrag.adapters.postgres.stores.imagined import PostgresImagined
 from dtrag.adapters.postgres.stores.learning import PostgresLearning
 from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
@@ -78,6 +79,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         index=PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20),
         writer=PostgresWriter(database),
         vectors=PostgresVectors(database),
+        imagined=PostgresImagined(database),
         folders=PostgresFolders(database),
         regulations=PostgresRegulations(database),
         placements=review,

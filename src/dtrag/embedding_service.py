@@ -36,7 +36,12 @@ def embed_passages(texts: Sequence[str], *, embedder: Embedder) -> Vector:
     return embedder.embed_documents(texts)
 
 
+def embed_questions(texts: Sequence[str], *, embedder: Embedder) -> Vector:
+    """Vectors of questions, shape (len(texts), dim). As `embed_passages`, for code that runs in a thread already."""
+    return embedder.embed_queries(texts)
+
+
 def embed_question(text: str, *, embedder: Embedder) -> Vector:
-    """The vector of a question. As `embed_passages`, for code that runs in a thread already."""
-    vector: Vector = embedder.embed_queries([text])[0]
+    """The vector of a question."""
+    vector: Vector = embed_questions([text], embedder=embedder)[0]
     return vector

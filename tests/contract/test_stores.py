@@ -27,6 +27,7 @@ from dtrag.testing.contracts.governance import (
     KeyStoreContract,
     SessionStoreContract,
 )
+from dtrag.testing.contracts.imagined import ImaginedStoreContract
 from dtrag.testing.contracts.index import IndexContract
 from dtrag.testing.contracts.index_writer import IndexWriterContract
 from dtrag.testing.contracts.learning import LearningStoreContract
@@ -148,6 +149,10 @@ class TestIndexSettings(OnBoth, IndexSettingsContract):
 
 
 class TestVectors(OnBoth, VectorStoreContract):
+    pass
+
+
+class TestImagined(OnBoth, ImaginedStoreContract):
     pass
 
 

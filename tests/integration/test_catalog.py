@@ -17,7 +17,7 @@ from dtrag.core.document_listing import SORTS
 from tests.cases import each
 from tests.store import Databases, Store
 
-DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings", "passage_validity"]
+DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings", "imagined_questions", "passage_validity"]
 SUBJECTS = (
     "agents",
     "approvals",
@@ -27,6 +27,7 @@ SUBJECTS = (
     "editions",
     "evaluations",
     "folders",
+    "imagined",
     "learning",
     "regulations",
     "conversations",
@@ -61,6 +62,7 @@ GRANTS = {
     "exploration": (set(), set()),
     "documents": (set(), READ),
     "chunks": (set(), READ),
+    "imagined_questions": (set(), READ),
     "sources": (set(), set()),
     "edition_sources": (set(), set()),
     "migrations": (set(), set()),
@@ -109,6 +111,7 @@ LOCAL_LIMITS = {
     "cases.most_used": "case_id",
     "cases.largest_categories": "node_id",
     "learning.trim": "experience_id",
+    "vectors.waiting_questions": "number",
 }
 """Statements with a limit over tables of their own, and their keys."""
 
@@ -134,7 +137,8 @@ def test_the_key_starts_with_the_document(store: Store, table: str) -> None:
         " where n.conrelid = %s::regclass and n.contype = 'p' and a.attrelid = n.conrelid and a.attnum = k.number",
         table,
     )
-    second = {"documents": [], "passage_validity": ["first"]}.get(table, ["ordinal"])
+    keys = {"documents": [], "passage_validity": ["first"], "imagined_questions": ["text_hash", "number"]}
+    second = keys.get(table, ["ordinal"])
     assert columns == ["document_id", *second]
 
 
@@ -204,7 +208,9 @@ def test_row_security_is_forced_on_content(store: Store) -> None:
         f"select relname::text, relrowsecurity, relforcerowsecurity from pg_class c where {OURS} and relkind = 'r'"
         " and (relrowsecurity or relforcerowsecurity) order by 1"
     )
-    assert secured == [(table, True, True) for table in ("cbr_cases", "cbr_logs", "chunks", "documents")]
+    assert secured == [
+        (table, True, True) for table in ("cbr_cases", "cbr_logs", "chunks", "documents", "imagined_questions")
+    ]
 
 
 def test_the_policies_are_these(store: Store) -> None:
@@ -221,6 +227,9 @@ def test_the_policies_are_these(store: Store) -> None:
         ("documents", "{dtrag_owner}", "ALL"),
         ("documents", "{dtrag_reader}", "SELECT"),
         ("documents", "{dtrag_search}", "SELECT"),
+        ("imagined_questions", "{dtrag_owner}", "ALL"),
+        ("imagined_questions", "{dtrag_reader}", "SELECT"),
+        ("imagined_questions", "{dtrag_search}", "SELECT"),
     ]
     for _, roles, _, _, text in policies:
         if roles == "{dtrag_reader}":
@@ -249,6 +258,9 @@ def test_the_search_role_sees_only_facts_of_documents(store: Store) -> None:
     )
     facts = ["content_type", "document_id", "embedded", "language", "node_id", "processed_at"]
     assert [name for (name,) in columns] == facts
+    assert not store.value(
+        "select has_column_privilege('dtrag_search', 'imagined_questions'::regclass, 'question', 'SELECT')"
+    )
     writable = store.rows(
         "select attname, attrelid::regclass from pg_attribute a join pg_class c on c.oid = attrelid"
         f" where {OURS} and relkind = 'r' and attnum > 0 and (has_column_privilege('dtrag_search', attrelid, attnum,"
@@ -307,6 +319,13 @@ def test_every_limit_has_a_total_order() -> None:
         "search.vector_nearest",
         "search.vector_exact",
         "search.vector_count",
+        "search.imagined_nearest",
+        "search.imagined_exact",
+        "search.imagined_count",
+        "search.imagined_by_words",
+        "imagined.all",
+        "imagined.with",
+        "imagined.without",
         "writing.documents_of_source",
         "writing.read_documents",
         *LOCAL_LIMITS,
@@ -315,7 +334,7 @@ def test_every_limit_has_a_total_order() -> None:
         "vectors.waiting_passages",
     }
     for name, text in limited.items():
-        if name == "search.vector_count":
+        if name in {"search.vector_count", "search.imagined_count"}:
             assert "order by" not in text  # counts up to the limit: any rows will do
             continue
         last = text.rpartition("order by")[2].partition(" limit")[0]

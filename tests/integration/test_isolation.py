@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -196,13 +197,20 @@ async def test_a_live_index_of_many_documents_gives_no_false_alarm(
         assert proof.paths["documents: counts"] > 0
 
 
-POLICIES = {"documents": "documents", "chunks": "chunks", "cbr_cases": "cases", "cbr_logs": "logs"}
+POLICIES = {
+    "documents": "documents",
+    "chunks": "chunks",
+    "imagined_questions": "imagined",
+    "cbr_cases": "cases",
+    "cbr_logs": "logs",
+}
 """Table -> the beginning of the name of its policy for callers."""
 
 
 CONDITIONS = {
     "documents": {"node_id"},
     "chunks": {"node_id"},
+    "imagined_questions": {"node_id"},
     "cbr_cases": {"node_id", "asked_in", "document_ids"},
     "cbr_logs": {"node_id", "asked_in", "document_ids", "case_ids"},
 }
@@ -235,6 +243,10 @@ async def test_a_dropped_policy_of_a_live_index_is_found(
     """Whether it shows everything, or nothing."""
     async with open_app(settings) as app:
         await two_branches(app, tmp_path)
+        ids = [names[-1] async for _, names in app.imagination.named()]
+        await app.imagination.import_lines(
+            [json.dumps({"id": each, "questions": ["Where does the lantern hang?"]}) for each in ids]
+        )
         set_feature_flag("cbr_enabled", True)
         try:
             for branch in ("One", "Two"):

@@ -189,7 +189,9 @@ class Explanation:
 
     `bm25` is the raw score, `bm25_score` its share of the highest possible one; `cosine` is None without a vector.
     Ranks start at 1 in each list of candidates; None: not a candidate. `terms` are the words of the query in the
-    passage, and `expansions` the words that a lexicon added to the query and that are in it.
+    passage, and `expansions` the words that a lexicon added to the query and that are in it. `imagined` is the
+    similarity of its imagined question nearest to the query, None for a passage that was not found by one;
+    `imagined_questions` are its imagined questions then: derived, never text of the document.
     """
 
     bm25: float
@@ -202,6 +204,8 @@ class Explanation:
     fused_rank: int | None
     terms: tuple[str, ...] = ()
     expansions: tuple[str, ...] = ()
+    imagined: float | None = None
+    imagined_questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +265,8 @@ class SearchMetrics:
     `today` is set by a search as of an earlier day. `pack` is None unless a pack ranked the results. `query` is
     what a pack found in the query and added to it; an explained search shows it as `entities` and `expansions`.
     `vectors_pending`: passages in scope may wait for their vectors, found by words alone until then. `top_k` is the
-    number of passages that was chosen; None where the caller requested a number.
+    number of passages that was chosen; None where the caller requested a number. `imagined_candidates`: passages
+    found by imagined questions.
     """
 
     mode: str = "hybrid"
@@ -289,6 +294,7 @@ class SearchMetrics:
     expansions: tuple[QueryExpansion, ...] = ()
     vectors_pending: bool = False
     top_k: TopKChoice | None = None
+    imagined_candidates: int = 0
 
     @property
     def note_statements(self) -> tuple[Statement, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Any
 
 from dtrag.core.documents import Chunk
 from dtrag.core.text.analysis import normalise
@@ -202,3 +203,16 @@ class RegulationOutline:
     document_id: str
     provisions: tuple[OutlinedProvision, ...]
     editions: tuple[EditionDays, ...]
+
+
+def provision_names(metadata: Mapping[str, Any]) -> list[str]:
+    """`code:제N조` and `규정명:제N조` of a passage with this metadata, with `#2` for the second article of one number.
+
+    [] outside of regulations.
+    """
+    article = metadata.get("article")
+    if not article or not metadata.get("regulation"):
+        return []
+    occurrence = int(metadata.get("occurrence") or 1)
+    label = str(article) if occurrence == 1 else f"{article}#{occurrence}"
+    return [f"{name}:{label}" for name in (metadata.get("code"), metadata["regulation"]) if name]

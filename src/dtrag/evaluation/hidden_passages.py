@@ -6,7 +6,7 @@ known. The number of passages is unchanged, as it has no measurable effect.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import SearchResult, Vector
+from dtrag.core.imagined import MOST_QUESTIONS
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.ports import Embedder, Index
@@ -50,6 +51,20 @@ class HidingIndex:
     ) -> dict[str, float]:
         """See `Index.vectors`."""
         return self._visible(await self._index.vectors(query, space, scope, filters, top_k + len(self._hidden)), top_k)
+
+    async def imagined(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """See `Index.imagined`."""
+        more = limit + MOST_QUESTIONS * len(self._hidden)
+        return self._visible(await self._index.imagined(query, space, scope, filters, more), limit)
+
+    async def imagined_by_words(
+        self, terms: Sequence[tuple[int, float]], scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """See `Index.imagined_by_words`."""
+        more = limit + len(self._hidden)
+        return self._visible(await self._index.imagined_by_words(terms, scope, filters, more), limit)
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
         """See `Index.statistics`; document frequencies exclude hidden passages."""

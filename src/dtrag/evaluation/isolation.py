@@ -351,7 +351,14 @@ class _Trial:
     async def _search(self, identity: Identity, arguments: Arguments) -> _Response:
         results, metrics = await self._app.search(**arguments, scope=identity.access)
         scores = [(r.chunk_id, r.bm25_score, r.vector_score, r.hybrid_score, r.explanation) for r in results]
-        how = (metrics.bm25_candidates, metrics.vector_candidates, metrics.absent, metrics.degraded, metrics.notes)
+        how = (
+            metrics.bm25_candidates,
+            metrics.vector_candidates,
+            metrics.imagined_candidates,
+            metrics.absent,
+            metrics.degraded,
+            metrics.notes,
+        )
         return _Response(repr((results, metrics)), repr((scores, how)), {r.chunk_id: r.text for r in results})
 
     async def _ask(self, identity: Identity, arguments: Arguments) -> _Response:

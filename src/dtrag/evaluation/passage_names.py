@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dtrag.core.documents import SearchResult
+from dtrag.core.provisions import provision_names
 
 
 def document_names(passage: SearchResult) -> list[str]:
@@ -17,13 +18,7 @@ def document_names(passage: SearchResult) -> list[str]:
 
 def article_names(passage: SearchResult) -> list[str]:
     """`code:제N조` and `규정명:제N조`, with `#2` for the second article of one number; [] outside of regulations."""
-    metadata = passage.metadata
-    article = metadata.get("article")
-    if not article or not metadata.get("regulation"):
-        return []
-    occurrence = int(metadata.get("occurrence") or 1)
-    label = str(article) if occurrence == 1 else f"{article}#{occurrence}"
-    return [f"{name}:{label}" for name in (metadata.get("code"), metadata["regulation"]) if name]
+    return provision_names(passage.metadata)
 
 
 def judged_name(passage: SearchResult, relevant_ids: Collection[str]) -> str:

@@ -1,4 +1,5 @@
-"""Makes the vectors of passages after their words are indexed: the newest documents first, in small batches.
+"""Makes the vectors of passages after their words are indexed: the newest documents first, in small batches;
+then those of imagined questions.
 
 What waits is what the index has no vector for, so that nothing is lost when the process ends. One process at a time
 makes vectors; another one continues when it ends.
@@ -14,6 +15,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from dtrag.core.documents import Vector
 from dtrag.core.statements import text_of_error
 from dtrag.errors import DtragError, EmbedderFailed
 from dtrag.ingestion.analysis import embedded_text
-from dtrag.ports import Embedder, VectorStore, VectorTurn, WaitingBatch, WaitingPassage, model_for
+from dtrag.ports import Embedder, VectorStore, VectorTurn, WaitingBatch, model_for
 
 BATCH = 64
 """Passages of one transaction: .4 to 1.3 s of a processor, which is what a stop or a kill loses at most."""
@@ -49,6 +51,13 @@ class Filled:
     made: int = 0
     pending: int = 0
     served: bool = False
+
+
+class Embed(Protocol):
+    """`embed_passages` or `embed_questions` of `embedding_service`."""
+
+    def __call__(self, texts: Sequence[str], *, embedder: Embedder) -> Vector:
+        """One vector for each text."""
 
 
 class VectorFiller:
@@ -129,31 +138,51 @@ class VectorFiller:
             if batch == previous:  # other processes are changing these documents
                 await asyncio.sleep(1)
             previous = batch
-            yield await self._store.put(batch, await self._embedded(batch.passages, at_once, background=background))
+            made = await self._embedded(
+                [passage.language for passage in batch.passages],
+                [embedded_text(each.title, each.breadcrumb, each.text) for each in batch.passages],
+                embedding_service.embed_passages,
+                at_once,
+                background=background,
+            )
+            yield await self._store.put(batch, made)
+        while imagined := await self._store.waiting_questions(BATCH):
+            if imagined.unassigned:
+                await self._assign(imagined.unassigned)
+                continue
+            questions = imagined.questions
+            made = await self._embedded(
+                [question.language for question in questions],
+                [question.text for question in questions],
+                embedding_service.embed_questions,
+                at_once,
+                background=background,
+            )
+            await self._store.put_questions(imagined, made)
+            yield 0
 
     async def _assign(self, languages: frozenset[str]) -> None:
         await self._store.assign({code: model_for(self._embedder, code) for code in languages})
 
     async def _embedded(
-        self, passages: Sequence[WaitingPassage], at_once: int, *, background: bool
+        self, languages: Sequence[str], texts: Sequence[str], embed: Embed, at_once: int, *, background: bool
     ) -> list[Vector | None]:
-        """The vector of each passage by the model of its language; None without one."""
-        vectors: list[Vector | None] = [None] * len(passages)
+        """The vector of each text by the model of its language; None without one."""
+        vectors: list[Vector | None] = [None] * len(texts)
         rows: dict[str, list[int]] = {}
-        for row, passage in enumerate(passages):
-            rows.setdefault(passage.language, []).append(row)
+        for row, code in enumerate(languages):
+            rows.setdefault(code, []).append(row)
         for code, all_rows in rows.items():
             model = model_for(self._embedder, code)
             if model is None:
                 continue
             for first in range(0, len(all_rows), at_once):
                 part = all_rows[first : first + at_once]
-                chosen = [passages[row] for row in part]
-                texts = [embedded_text(each.title, each.breadcrumb, each.text) for each in chosen]
+                chosen = [texts[row] for row in part]
                 if background:
-                    made = await self._thread.run(_yielding, texts, model)
+                    made = await self._thread.run(_yielding, embed, chosen, model)
                 else:
-                    made = await asyncio.to_thread(embedding_service.embed_passages, texts, embedder=model)
+                    made = await asyncio.to_thread(embed, chosen, embedder=model)
                 if not np.isfinite(made).all():
                     raise EmbedderFailed(name=model.id, reason="one of its vectors has a number that is not finite.")
                 for row, vector in zip(part, made, strict=True):
@@ -161,10 +190,10 @@ class VectorFiller:
         return vectors
 
 
-def _yielding(texts: Sequence[str], model: Embedder) -> Vector:
+def _yielding(embed: Embed, texts: Sequence[str], model: Embedder) -> Vector:
     """The vectors, made with a lower priority than what answers questions; threads of the model inherit it."""
     if sys.platform == "linux":  # elsewhere a thread has no priority of its own
         thread = threading.get_native_id()
         lowered = max(BACKGROUND_NICE, os.getpriority(os.PRIO_PROCESS, thread))
         os.setpriority(os.PRIO_PROCESS, thread, lowered)
-    return embedding_service.embed_passages(texts, embedder=model)
+    return embed(texts, embedder=model)

@@ -313,6 +313,8 @@ def _record_search(run: Run, passages: int, metrics: SearchMetrics, judged: Conf
     run.recording.facts |= {"top_k": chosen.top_k, "top_k_reason": reason}
     if metrics.query is not None:
         run.recording.facts |= _query_facts(metrics.query, keeps_text=run.recording.keeps_text)
+    if metrics.imagined_candidates:
+        run.recording.facts["found_by_imagined_questions"] = metrics.imagined_candidates
     way = run.recording.way
     if way is not None and way.action is not None:
         run.recording.facts |= {"way_to_answer": way.action.name, "propensity": round(way.propensity, 6)}

@@ -13,6 +13,7 @@ from dtrag.ports.governance import (
     SessionStore,
     unrecorded,
 )
+from dtrag.ports.imagined import ImaginedCounts, ImaginedPassage, ImaginedStore, NewQuestion, Passages
 from dtrag.ports.index import (
     DocumentIndex,
     Index,
@@ -42,15 +43,31 @@ from dtrag.ports.models import (
     similarity,
     speaks,
 )
-from dtrag.ports.packs import CitedProvision, NamedPassages, PackRanking, QueryPack, QueryReading, RegulationStore
+from dtrag.ports.packs import (
+    NO_QUESTIONS,
+    CitedProvision,
+    NamedPassages,
+    PackRanking,
+    QueryPack,
+    QueryReading,
+    RegulationStore,
+)
 from dtrag.ports.stores import Stores
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore, Fetcher, ToolServer, WebReply, WebRequest
 from dtrag.ports.traces import TraceStore
-from dtrag.ports.vectors import VectorStore, VectorTurn, WaitingBatch, WaitingPassage
+from dtrag.ports.vectors import (
+    QuestionBatch,
+    VectorStore,
+    VectorTurn,
+    WaitingBatch,
+    WaitingPassage,
+    WaitingQuestion,
+)
 
 __all__ = [
     "NOT_CONFIGURED",
+    "NO_QUESTIONS",
     "AgentStore",
     "ApprovalStore",
     "AuditSpoolStore",
@@ -68,6 +85,9 @@ __all__ = [
     "EvaluationStore",
     "Fetcher",
     "FolderStore",
+    "ImaginedCounts",
+    "ImaginedPassage",
+    "ImaginedStore",
     "Index",
     "IndexSettings",
     "IndexSnapshot",
@@ -79,12 +99,15 @@ __all__ = [
     "Models",
     "Monitored",
     "NamedPassages",
+    "NewQuestion",
     "NotConfigured",
     "PackRanking",
     "Parser",
+    "Passages",
     "PlacementStore",
     "QueryPack",
     "QueryReading",
+    "QuestionBatch",
     "Recorder",
     "RegulationStore",
     "Reranker",
@@ -101,6 +124,7 @@ __all__ = [
     "VectorTurn",
     "WaitingBatch",
     "WaitingPassage",
+    "WaitingQuestion",
     "Warmable",
     "WebReply",
     "WebRequest",

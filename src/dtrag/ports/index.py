@@ -24,13 +24,14 @@ class IndexSnapshot:
 
     `settings` holds the stored settings by name (`generation`, `vectors`, `analyzer`, `spaces`, `calibration`);
     `statistics` are those of all passages, whatever their scope. `waiting` are the categories of documents with
-    passages that wait for their vectors.
+    passages that wait for their vectors, `imagined` those of passages with imagined questions.
     """
 
     settings: Mapping[str, Any]
     statistics: LexicalStatistics
     taxonomy: Taxonomy
     waiting: frozenset[int] = frozenset()
+    imagined: frozenset[int] = frozenset()
 
     @property
     def generation(self) -> int:
@@ -50,6 +51,10 @@ class IndexSnapshot:
         if self.settings.get("spaces", {}).get(language, space) != space:
             return True
         return bool(self.waiting if scope.nodes is None else self.waiting & scope.nodes)
+
+    def has_imagined(self, scope: Scope) -> bool:
+        """Whether a passage in scope has imagined questions."""
+        return bool(self.imagined if scope.nodes is None else self.imagined & scope.nodes)
 
 
 def check_identity(settings: Mapping[str, Any], analyzer: str) -> None:
@@ -125,6 +130,29 @@ class Index(Protocol):
         self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
     ) -> dict[str, float]:
         """Chunk id -> cosine similarity of exactly these passages; absent when out of scope or without one."""
+
+    async def imagined(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """Chunk id -> cosine of the `limit` nearest imagined questions; of the nearest one of each passage, nearest
+        first."""
+
+    async def imagined_scores(
+        self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
+    ) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest imagined question of exactly these passages.
+
+        Absent when out of scope or without one.
+        """
+
+    async def imagined_by_words(
+        self, terms: Sequence[tuple[int, float]], scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """Chunk id -> the highest sum of the weights of the `terms` that one imagined question of it contains, best
+        first, of `limit` passages."""
+
+    async def imagined_questions(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, list[str]]:
+        """Chunk id -> the imagined questions of these passages, in scope. They are never text of the documents."""
 
     def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
         """Condition for filters and scope, and its parameters; values are never part of the text."""

@@ -14,6 +14,9 @@ from dtrag.core.provisions import RegulationText
 from dtrag.core.query_expansion import QueryFacts, TopKChoice
 from dtrag.ports.index import IndexSnapshot
 
+NO_QUESTIONS: Mapping[str, float] = {}
+"""How near imagined questions are where there are none."""
+
 
 class QueryReading(Protocol):
     """A query as a pack interprets it."""
@@ -108,8 +111,17 @@ class QueryPack(Protocol):
         `suggested` are official words that may be wrong: they only add candidates, at a low weight.
         """
 
-    async def ranked(self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope) -> PackRanking:
-        """The passages in the pack's order; fragments of one provision are joined. Statistics are those in `caller`."""
+    async def ranked(
+        self,
+        reading: QueryReading,
+        passages: Sequence[SearchResult],
+        caller: Scope,
+        imagined: Mapping[str, float] = NO_QUESTIONS,
+    ) -> PackRanking:
+        """The passages in the pack's order; fragments of one provision are joined. Statistics are those in `caller`.
+
+        `imagined`: chunk id -> how near its imagined questions are to the question, from 0 to 1.
+        """
 
     async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
         """Chunk id -> what the reader of an answer from this passage should know, in the language of the query."""

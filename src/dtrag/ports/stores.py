@@ -9,6 +9,7 @@ from dtrag.ports.conversations import ConversationStore, DocumentVisibility
 from dtrag.ports.evaluations import EvaluationStore
 from dtrag.ports.files import FolderStore
 from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore, SessionStore
+from dtrag.ports.imagined import ImaginedStore
 from dtrag.ports.index import DocumentIndex, IndexSettings, IndexWriter, Storage
 from dtrag.ports.learning import LearningStore
 from dtrag.ports.packs import RegulationStore
@@ -30,6 +31,7 @@ class Stores:
     index_settings: IndexSettings
     writer: IndexWriter
     vectors: VectorStore
+    imagined: ImaginedStore
     folders: FolderStore
     regulations: RegulationStore
     placements: PlacementStore

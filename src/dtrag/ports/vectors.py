@@ -38,6 +38,29 @@ class WaitingBatch:
     unassigned: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingQuestion:
+    """An imagined question (ports/imagined.py) without a vector; the hash of its passage's text and `number` name it.
+
+    `created_at` distinguishes it from one that replaced it.
+    """
+
+    document_id: uuid.UUID
+    text_hash: bytes
+    number: int
+    language: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionBatch:
+    """Imagined questions that wait for vectors, and languages of such questions that no model was assigned to yet."""
+
+    questions: tuple[WaitingQuestion, ...]
+    unassigned: frozenset[str] = frozenset()
+
+
 class VectorTurn(Protocol):
     """A process that may fill: one at a time does."""
 
@@ -82,3 +105,12 @@ class VectorStore(Protocol):
 
     async def pending(self, scope: Scope) -> int:
         """How many passages in scope wait for a vector."""
+
+    async def waiting_questions(self, limit: int) -> QuestionBatch | None:
+        """Up to `limit` imagined questions that wait for a vector of the model of their language; None without any.
+
+        Those of languages without a model do not wait.
+        """
+
+    async def put_questions(self, batch: QuestionBatch, vectors: Sequence[Vector | None]) -> int:
+        """Store the vectors of imagined questions in one transaction; returns how many. Deleted ones are left out."""

@@ -26,6 +26,7 @@ from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
 from dtrag.retrieval.day_texts import fetch_of_day, is_earlier
 from dtrag.retrieval.engine_statistics import EnginePerformance, EngineStatistics
 from dtrag.retrieval.hybrid import HybridRetriever, Ranking
+from dtrag.retrieval.imagined import ImaginedRetriever
 from dtrag.retrieval.model_loading import ModelLoader
 from dtrag.retrieval.overrides import LexicalOverride, VectorOverride
 from dtrag.retrieval.request import (
@@ -116,6 +117,7 @@ class HybridSearchEngine:
         self._embedder = QueryEmbedder(embedding_service)
         self._lexical = LexicalRetriever(db_manager, self._analyzer)
         self._vector = VectorRetriever(db_manager, self._embedder)
+        self._imagined = ImaginedRetriever(db_manager, self._analyzer)
         self._passages = Passages(db_manager, self._analyzer, reranker)
         self._pack = pack
         self._runner = SearchRunner(db_manager, self._analyzer, self._passages, pack)
@@ -510,6 +512,7 @@ class HybridSearchEngine:
         return HybridRetriever(
             LexicalOverride(lexical) if _overrides(lexical, own._perform_bm25_search) else self._lexical,
             VectorOverride(vector, self._embedder) if _overrides(vector, own._perform_vector_search) else self._vector,
+            self._imagined,
         )
 
     async def _fetch_alone(
@@ -544,4 +547,5 @@ def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
         query=metrics.query,
         vectors_pending=metrics.vectors_pending,
         top_k=metrics.top_k,
+        imagined_candidates=metrics.imagined_candidates,
     )

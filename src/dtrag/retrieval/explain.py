@@ -41,10 +41,16 @@ class Explainer:
 
     async def explained(self, results: Sequence[SearchResult]) -> list[SearchResult]:
         """The results, each with its explanation."""
-        sums, cosines = await self._raw_scores([result.chunk_id for result in results])
-        return [
-            replace(result, explanation=self._explanation(result.chunk_id, sums, cosines, result)) for result in results
-        ]
+        keys = [result.chunk_id for result in results]
+        sums, cosines = await self._raw_scores(keys)
+        by_questions = [key for key in keys if key in self.ranking.imagined.scores]
+        questions = await self.index.imagined_questions(by_questions, self.target.scope) if by_questions else {}
+        explained = []
+        for result in results:
+            explanation = self._explanation(result.chunk_id, sums, cosines, result)
+            imagined = tuple(questions.get(result.chunk_id, ()))
+            explained.append(replace(result, explanation=replace(explanation, imagined_questions=imagined)))
+        return explained
 
     async def absences(self, results: Sequence[SearchResult]) -> tuple[Absence, ...]:
         """The reason for each document of the request that has no passage among the results."""
@@ -116,6 +122,7 @@ class Explainer:
             fused_rank=_rank(self.ranking.order, key),
             terms=self._matched_words(passage_terms),
             expansions=self._matched_expansions(passage_terms),
+            imagined=self.ranking.imagined.scores.get(key),
         )
 
     def _terms(self, passage: SearchResult) -> frozenset[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dtrag.core.text.questions import analyze_query
 from dtrag.errors import DatabaseUnavailable
 from dtrag.retrieval.config import EngineConfig
+from dtrag.retrieval.imagined import ImaginedMatches, ImaginedRetriever
 from dtrag.retrieval.request import SearchRequest, SearchTarget
 from dtrag.retrieval.retrievers import Retriever, RetrieverOutcome
 from dtrag.retrieval.stage_sizes import PACK_NEAREST
@@ -20,14 +21,15 @@ MIN_SCORE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The outcomes of both retrievers."""
+    """The outcomes of both retrievers, and the passages found by their imagined questions."""
 
     lexical: RetrieverOutcome
     vector: RetrieverOutcome
+    imagined: ImaginedMatches = field(default_factory=lambda: ImaginedMatches(skipped=True))
 
     def failed(self) -> list[str]:
         """Names of the retrievers that failed."""
-        outcomes = (("lexical", self.lexical), ("vector", self.vector))
+        outcomes = (("lexical", self.lexical), ("vector", self.vector), ("imagined", self.imagined))
         return [name for name, outcome in outcomes if outcome.failure is not None]
 
     def require_any(self, seconds: float | None = None) -> None:
@@ -49,18 +51,27 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class HybridRetriever:
-    """Runs both retrievers for one request."""
+    """Runs both retrievers for one request, and compares it with imagined questions."""
 
     lexical: Retriever
     vector: Retriever
+    imagined: ImaginedRetriever | None = None
 
     async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> Candidates:
         """The candidates of both; a retriever that fails has none."""
         # The vector retriever first: its thread and the database work while the terms of the query are counted here.
-        vector, lexical = await asyncio.gather(
-            self.vector.retrieve(request, target, limits), self.lexical.retrieve(request, target, limits)
+        (vector, imagined), lexical = await asyncio.gather(
+            self._by_meaning(request, target, limits), self.lexical.retrieve(request, target, limits)
         )
-        return Candidates(lexical, vector)
+        return Candidates(lexical, vector, imagined)
+
+    async def _by_meaning(
+        self, request: SearchRequest, target: SearchTarget, limits: TimeLimits
+    ) -> tuple[RetrieverOutcome, ImaginedMatches]:
+        vector = await self.vector.retrieve(request, target, limits)
+        if self.imagined is None:
+            return vector, ImaginedMatches(skipped=True)
+        return vector, await self.imagined.retrieve(request, target, limits, vector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,7 @@ class Ranking:
     vector: RetrieverOutcome
     fused: Mapping[str, float]
     order: Sequence[str]
+    imagined: ImaginedMatches = field(default_factory=lambda: ImaginedMatches(skipped=True))
 
     @classmethod
     def of(cls, candidates: Candidates, request: SearchRequest, config: EngineConfig) -> Ranking:
@@ -80,11 +92,12 @@ class Ranking:
             fusion = config.score_fusion()
             if config.adaptive:
                 fusion = fusion.adapted(analyze_query(request.query))
-            scores = fusion.fuse(lexical.candidates, vector.candidates, config.fusion)
+            scores = fusion.fuse(*_with_imagined(candidates), config.fusion)
             fused = {key: min(1.0, max(MIN_SCORE, score)) for key, score in scores.items()}
         else:
             fused = dict((vector if request.mode == "vector" else lexical).scores)
-        return cls(lexical, vector, fused, sorted(fused, key=lambda key: (-fused[key], key)))
+        order = sorted(fused, key=lambda key: (-fused[key], key))
+        return cls(lexical, vector, fused, order, candidates.imagined)
 
     def words_and_nearest(self, limit: int) -> list[str]:
         """The `limit` best passages by words (by fused scores without them) and the nearest ones, in the fused order.
@@ -92,10 +105,27 @@ class Ranking:
         For a pack, whose first scores are lexical.
         """
         by_words = list(self.lexical.scores)[:limit] or self.order[:limit]
-        chosen = {*by_words, *list(self.vector.scores)[:PACK_NEAREST]}
+        chosen = {*by_words, *list(self.vector.scores)[:PACK_NEAREST], *self.imagined.scores}
         return [key for key in self.order if key in chosen]
 
     def with_similarities(self, similarities: Mapping[str, float]) -> Ranking:
         """The ranking with the vector scores of further passages, which are no candidates of the vector retriever."""
         vector = replace(self.vector, scores={**similarities, **self.vector.scores})
         return replace(self, vector=vector)
+
+
+def _with_imagined(candidates: Candidates) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+    """Lexical and vector scores to fuse: an imagined question counts for its passage as the passage itself would."""
+    lexical, vector, imagined = candidates.lexical.candidates, candidates.vector.candidates, candidates.imagined
+    if imagined.candidates and imagined.by_words:
+        return _highest(lexical, imagined.scores), vector
+    if imagined.candidates:
+        return lexical, _highest(vector, imagined.scores)
+    return lexical, vector
+
+
+def _highest(scores: Mapping[str, float] | None, others: Mapping[str, float]) -> dict[str, float]:
+    merged = dict(scores or {})
+    for key, score in others.items():
+        merged[key] = max(score, merged.get(key, 0.0))
+    return merged

@@ -30,7 +30,15 @@ from dtrag.packs.regulation_ko.question_roles import governing
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
 from dtrag.packs.regulation_ko.references import may_refer
 from dtrag.packs.regulation_ko.term_coverage import term_ids
-from dtrag.ports import CitedProvision, Index, IndexSnapshot, NamedPassages, PackRanking, QueryReading
+from dtrag.ports import (
+    NO_QUESTIONS,
+    CitedProvision,
+    Index,
+    IndexSnapshot,
+    NamedPassages,
+    PackRanking,
+    QueryReading,
+)
 from dtrag.retrieval.day_texts import changed_texts
 from dtrag.retrieval.edition_notes import notes_on
 from dtrag.retrieval.lexicon_reader import LexiconReader
@@ -166,15 +174,23 @@ class RegulationRanking:
             cached = self._has_regulations[key] = await self._index.holds_kind(KIND, scope)
         return cached
 
-    async def ranked(self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope) -> PackRanking:
+    async def ranked(
+        self,
+        reading: QueryReading,
+        passages: Sequence[SearchResult],
+        caller: Scope,
+        imagined: Mapping[str, float] = NO_QUESTIONS,
+    ) -> PackRanking:
         """The best piece of each article, in the order of the second ranking.
 
-        `hybrid_score` becomes the share of the highest score that this ranking can give, in [0, 1].
+        `hybrid_score` becomes the share of the highest score that this ranking can give, in [0, 1]. Imagined questions
+        ask one thing, and so count only for a question that does; each part of another has a search of its own.
         """
         if not isinstance(reading, Reading) or not _about_regulations(passages):
             return PackRanking(list(passages))
         pieces = by_article(passages)
-        scored = await self.scored(reading, pieces, caller)
+        imagined = NO_QUESTIONS if reading.parts else imagined
+        scored = await self.scored(reading, pieces, caller, imagined)
         if (
             len(reading.question) <= INLINE_QUESTION
             and sum(len(article.text) for article in scored.articles) <= INLINE_TEXT
@@ -183,7 +199,11 @@ class RegulationRanking:
         return await asyncio.to_thread(_ranking, reading, scored, pieces)
 
     async def scored(
-        self, reading: Reading, pieces: Mapping[str, Sequence[SearchResult]], caller: Scope
+        self,
+        reading: Reading,
+        pieces: Mapping[str, Sequence[SearchResult]],
+        caller: Scope,
+        imagined: Mapping[str, float] = NO_QUESTIONS,
     ) -> ScoredArticles:
         """The articles with their first scores, and the scorer of the second ranking."""
         first_scores = {
@@ -193,7 +213,7 @@ class RegulationRanking:
         documents = {key: passages[0].chunk_id.rpartition(":")[0] for key, passages in pieces.items()}
         document_scores = regulation_scores(first_scores, documents)
         articles = [
-            _article(key, passages, first_scores[key], document_scores[documents[key]])
+            _article(key, passages, first_scores[key], document_scores[documents[key]], imagined)
             for key, passages in pieces.items()
         ]
         terms = _ranking_terms(reading, articles)
@@ -316,7 +336,13 @@ def _kind_factor(passage: SearchResult, question: str) -> float:
     return kind_factor(str(passage.metadata.get("kind", "article")), str(passage.metadata.get("article", "")), question)
 
 
-def _article(key: str, pieces: Sequence[SearchResult], score: float, regulation_score: float) -> Article:
+def _article(
+    key: str,
+    pieces: Sequence[SearchResult],
+    score: float,
+    regulation_score: float,
+    imagined: Mapping[str, float],
+) -> Article:
     first = pieces[0]
     metadata = first.metadata
     breadcrumb = metadata.get("breadcrumb") or ()
@@ -333,6 +359,7 @@ def _article(key: str, pieces: Sequence[SearchResult], score: float, regulation_
         score=score,
         regulation_score=regulation_score,
         similarity=max((piece.vector_score for piece in pieces if piece.vector_score > 0.0), default=None),
+        imagined=max((imagined[piece.chunk_id] for piece in pieces if piece.chunk_id in imagined), default=None),
     )
 
 

@@ -22,6 +22,7 @@ from dtrag.retrieval.day_texts import is_earlier
 from dtrag.retrieval.edition_notes import missing_editions
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import Candidates, HybridRetriever, Ranking
+from dtrag.retrieval.imagined import nearness
 from dtrag.retrieval.multihop import mentioned_passages, vector_shares, with_linked
 from dtrag.retrieval.regulation_hops import cited_passages
 from dtrag.retrieval.regulation_references import named_first
@@ -130,6 +131,7 @@ class SearchRunner:
             expansions=expansions,
             vectors_pending=ranking.vector.pending,
             top_k=chosen,
+            imagined_candidates=len(ranking.imagined.scores),
         )
 
     async def _named(self, search: Search, degraded: list[str]) -> NamedPassages | None:
@@ -211,7 +213,8 @@ class SearchRunner:
             ranking = ranking.with_similarities(await vector_shares(self._index, target, ranking.vector, chunk_ids))
         passages = await self._passages.fetch(chunk_ids, target, ranking)
         if reading is not None and self._pack is not None:
-            pack_ranking = await self._pack.ranked(reading, passages, target.caller)
+            imagined = await nearness(self._index, target, ranking.imagined, chunk_ids)
+            pack_ranking = await self._pack.ranked(reading, passages, target.caller, imagined)
             findings = pack_ranking.findings
             passages = pack_ranking.passages if named is None else named_first(pack_ranking.passages, named)
             passages = passages[: max(search.request.top_k, RERANKED_PASSAGES)]

@@ -152,6 +152,24 @@ class MemoryIndex:
     def _cosines(self, query: Vector, keys: Sequence[str]) -> dict[str, float]:
         return {key: float(self._vectors[key] @ query) for key in keys if key in self._vectors}
 
+    async def imagined(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        return {}  # the snapshot reports no imagined questions
+
+    async def imagined_scores(
+        self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
+    ) -> dict[str, float]:
+        return {}
+
+    async def imagined_by_words(
+        self, terms: Sequence[tuple[int, float]], scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        return {}
+
+    async def imagined_questions(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, list[str]]:
+        return {}
+
     async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
         await self._enter("chunk_ids")
         return [key for key in self._seen(scope) if key.rpartition(":")[0] == str(document_id)]

@@ -4481,6 +4481,16 @@ export interface components {
              */
             fused_rank: number | null;
             /**
+             * Imagined
+             * @description Similarity of the query and its nearest imagined question; null if not found by one.
+             */
+            imagined: number | null;
+            /**
+             * Imagined Questions
+             * @description Its imagined questions, if it was found by one: derived, never text of the document.
+             */
+            imagined_questions: string[];
+            /**
              * Lexical Rank
              * @description Rank among the lexical candidates.
              */
@@ -5508,6 +5518,11 @@ export interface components {
              * @description Fusion of both lists.
              */
             fusion_time: number;
+            /**
+             * Imagined Candidates
+             * @description Passages found by their imagined questions.
+             */
+            imagined_candidates: number;
             /**
              * Mode
              * @description The search mode.

@@ -4,6 +4,7 @@ import { language } from "./language";
 const NAMES: Record<string, [en: string, ko: string]> = {
   lexical: ["search by words", "단어 검색"],
   vector: ["search by meaning", "벡터 검색"],
+  imagined: ["imagined questions", "예상 질문"],
   rerank: ["reranking", "순위 조정"],
   references: ["articles that the question names", "질문이 가리키는 조항 찾기"],
   editions: ["editions of regulations", "규정의 판 확인"],

@@ -74,9 +74,11 @@ class PostgresIndex:
                 return self._snapshot
             statistics = await self._postings.refresh(connection)
             taxonomy = await active_tree(connection)
-            nodes = await (await connection.execute(statements["waiting_nodes"])).fetchall()
-        waiting = frozenset(row["node_id"] for row in nodes)
-        self._snapshot = IndexSnapshot(settings, statistics, taxonomy, waiting)
+            waiting, imagined = [
+                frozenset(row["node_id"] for row in await (await connection.execute(statements[name])).fetchall())
+                for name in ("waiting_nodes", "imagined_nodes")
+            ]
+        self._snapshot = IndexSnapshot(settings, statistics, taxonomy, waiting, imagined)
         return self._snapshot
 
     async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
@@ -203,7 +205,7 @@ class PostgresIndex:
         reach = (
             await self._postings.passages(scope)
             if parameters.keys() <= {"scope", "valid_on"}
-            else await self._count(parameters)
+            else await self._count(parameters, "vector_count", await self._most_exact())
         )
         if reach > await self._most_exact():
             nearest = await self._candidates("vector_nearest", parameters, values, ef_search=min(1000, limit))
@@ -211,12 +213,50 @@ class PostgresIndex:
                 return nearest
         return await self._candidates("vector_exact", parameters, values)
 
+    async def imagined(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest of its imagined questions, of the `limit` nearest ones."""
+        parameters = self._conditions(scope, filters)
+        values = {"vec": HalfVector(query.astype(np.float16)), "space": space, "limit": limit}
+        name = "imagined_exact"
+        if await self._count(parameters, "imagined_count", MOST_EXACT) > MOST_EXACT:
+            name = "imagined_nearest"
+        return await self._candidates(name, parameters, values)
+
+    async def imagined_scores(
+        self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
+    ) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest imagined question of those of these passages that are in scope."""
+        if not chunk_ids:
+            return {}
+        values = {"vec": HalfVector(query.astype(np.float16)), "space": space}
+        return _scores(await self._of_chunks("imagined_of_chunks", chunk_ids, scope, values))
+
+    async def imagined_by_words(
+        self, terms: Sequence[tuple[int, float]], scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """Chunk id -> the highest sum of weights of the terms that one imagined question of it contains."""
+        values: dict[str, object] = {
+            "terms": [term for term, _ in terms],
+            "weights": [weight for _, weight in terms],
+            "limit": limit,
+        }
+        return await self._candidates("imagined_by_words", self._conditions(scope, filters), values)
+
+    async def imagined_questions(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, list[str]]:
+        """Chunk id -> the imagined questions of these passages, as far as row-level security shows them."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("imagined")["texts"], _keys(chunk_ids))
+            return {row["chunk_id"]: list(row["questions"]) for row in await cursor.fetchall()}
+
     async def _most_exact(self) -> int:
         return min(MOST_EXACT, math.isqrt(EXACT_BELOW * await self._postings.passages(Scope.everything())))
 
-    async def _count(self, parameters: Mapping[str, object]) -> int:
-        statement = filtered(queries("search")["vector_count"], parameters)
-        values = _named(parameters) | {"limit": await self._most_exact() + 1}
+    async def _count(self, parameters: Mapping[str, object], name: str, most: int) -> int:
+        """How many vectors are in reach, up to one more than `most`."""
+        statement = filtered(queries("search")[name], parameters)
+        values = _named(parameters) | {"limit": most + 1}
         async with self._database.connection("search") as connection:
             cursor = await connection.execute(statement, values)
             row = await cursor.fetchone()
@@ -382,8 +422,14 @@ def _keys(chunk_ids: Iterable[str]) -> dict[str, object]:
 
 
 def _scores(rows: Iterable[DictRow]) -> dict[str, float]:
-    """Chunk id -> score, in the order of the rows; the database writes the ids, which is quicker than reading UUIDs."""
-    return {row["chunk_id"]: row["score"] for row in rows}
+    """Chunk id -> score, in the order of the rows; the database writes the ids, which is quicker than reading UUIDs.
+
+    Of several rows with one id the first counts.
+    """
+    scores: dict[str, float] = {}
+    for row in rows:
+        scores.setdefault(row["chunk_id"], row["score"])
+    return scores
 
 
 def _address(row: DictRow, scope: Scope) -> str:

@@ -214,6 +214,7 @@ class PostgresWriter:
             if document is None or (scope.nodes is not None and document["node_id"] not in scope.nodes):
                 return False
             origin = await self._remove(connection, document_id)
+            await _erase_imagined(connection, document_id)
             if origin is not None:
                 await editions.removed(connection, origin, ends=ends)
             await connection.execute(self._sql["forget_source"], {"source_id": document["source_id"]})
@@ -283,6 +284,8 @@ class PostgresWriter:
                     for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
                         await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
+                    if origin is not None:
+                        await _move_imagined(connection, document.document_id)
                     await editions.written(connection, document.edition, document.node_id, origin)
                     await edition_sources.listed(connection, document)
                     await connection.execute(queries("session")["commit"])
@@ -299,6 +302,8 @@ class PostgresWriter:
                 origin = await self._remove(connection, document.document_id, scope)
                 for text, values in statements(document, segment_id):
                     await connection.execute(text.encode(), values)
+                if origin is not None:
+                    await _move_imagined(connection, document.document_id)
                 await editions.written(connection, document.edition, document.node_id, origin)
                 await edition_sources.listed(connection, document)
 
@@ -351,6 +356,16 @@ class PostgresWriter:
     async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[DictRow]:
         async with self._database.connection("owner") as connection:
             return await (await connection.execute(self._sql[name], parameters)).fetchall()
+
+
+async def _move_imagined(connection: Connection, document_id: uuid.UUID) -> None:
+    """The imagined questions of a replaced document follow their texts; those without a text are deleted."""
+    await connection.execute(queries("imagined")["follow_texts"], {"document_id": document_id})
+    await _erase_imagined(connection, document_id)
+
+
+async def _erase_imagined(connection: Connection, document_id: uuid.UUID) -> None:
+    await connection.execute(queries("imagined")["erase_without_text"], {"document_id": document_id})
 
 
 async def _repeated(transaction: Callable[[], Awaitable[T]]) -> T:

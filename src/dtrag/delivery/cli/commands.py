@@ -20,6 +20,7 @@ from dtrag.delivery.cli import (
     evaluate,
     evaluate_cases,
     feedback,
+    imagine,
     ingest,
     keys,
     lexicon,
@@ -88,6 +89,7 @@ app.add_typer(cbr.app, name="cbr")
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(regulations.app, name="regulations")
 app.add_typer(lexicon.app, name="lexicon")
+app.add_typer(imagine.app, name="imagine")
 app.add_typer(tools.app, name="tools")
 app.command("up")(serve.up)
 app.command()(demo.demo)

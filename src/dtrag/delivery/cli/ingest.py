@@ -15,6 +15,7 @@ import typer
 from dtrag.core.access.confinement import OWNER
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK, SOME_FILES_FAILED, USAGE
+from dtrag.delivery.cli.vectors import fill_vectors
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -75,6 +76,13 @@ def ingest(
             "the next process.",
         ),
     ] = True,
+    imagine: Annotated[
+        bool,
+        typer.Option(
+            "--imagine",
+            help="Then let the language model write everyday questions for passages without any, as dtrag imagine run.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Index files and folders.
@@ -92,6 +100,8 @@ def ingest(
     async def run(opened: App) -> IngestReport:
         from dtrag.delivery.cli.progress import ingest_progress
 
+        if imagine:
+            opened.imagination.require_model()
         with ingest_progress() as update:
             report = await opened.ingest(
                 paths,
@@ -107,40 +117,28 @@ def ingest(
         if not as_json:
             show(report)
         await fill_vectors(opened, wait=wait)
+        imagined = await _imagined(opened, wait=wait, as_json=as_json) if imagine else None
         if as_json:
             from dtrag.delivery.cli.console import show_json
 
-            show_json({**as_dict(report), "vectors_pending": await opened.pending_vectors(scope=OWNER)})
+            pending = {"vectors_pending": await opened.pending_vectors(scope=OWNER)}
+            show_json({**as_dict(report), **pending, **({"imagined": imagined} if imagine else {})})
         return report
 
     return SOME_FILES_FAILED if with_app(context, run).failed else OK
 
 
-async def fill_vectors(opened: App, *, wait: bool = True) -> None:
-    """Make the vectors of passages with progress, and note which are left to other processes."""
-    from asyncio import CancelledError
+async def _imagined(opened: App, *, wait: bool, as_json: bool) -> Mapping[str, object]:
+    """Let the language model write questions, after the estimate of the costs; returns the JSON object of the run."""
+    from dtrag.core.access.scope import EVERYTHING
+    from dtrag.delivery.cli.console import note
+    from dtrag.delivery.cli.imagine import price, questions_as_dict, run_with_progress, show_report
 
-    from dtrag.delivery.cli.console import note, plural
-    from dtrag.delivery.cli.progress import progress
-
-    left = ""
-    try:
-        if wait:
-            with progress("Vectors") as update:
-                filled = await opened.vectors.fill(
-                    lambda made, pending: update(made, made + pending, f"{made:,}/{made + pending:,} passages")
-                )
-            left = "the running service makes" if filled.served else ""
-        else:
-            left = "the next `dtrag ingest` or a service makes"
-    except CancelledError:
-        note(
-            "Stopped. All documents are stored and found by their words; the next `dtrag ingest` or a service makes "
-            "the vectors that are missing."
-        )
-        raise
-    if left and (pending := await opened.pending_vectors(scope=OWNER)):
-        note(f"Found by words now; {left} the vectors of {plural(pending, 'passage')}.")
+    note(price(await opened.imagination.estimate()))
+    run = await run_with_progress(opened, EVERYTHING, wait=wait)
+    if not as_json:
+        show_report(run)
+    return questions_as_dict(run)
 
 
 def _check_arguments(paths: Sequence[Path], *, only_plan: bool, prunes: bool) -> None:

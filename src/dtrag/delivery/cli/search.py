@@ -208,6 +208,11 @@ def _reasons(explanation: Explanation) -> str:
     parts.append(f"matches {', '.join(explanation.terms)}" if explanation.terms else "no word matches")
     if explanation.expansions:
         parts.append(f"added by the lexicon: {', '.join(explanation.expansions)}")
+    if explanation.imagined is not None:
+        questions = " / ".join(explanation.imagined_questions)
+        parts.append(
+            f"found by an imagined question ({explanation.imagined:.3f}), not text of the document: {questions}"
+        )
     return " · ".join(parts)
 
 

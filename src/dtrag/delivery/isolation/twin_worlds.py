@@ -152,6 +152,7 @@ async def _world(app: App, part: HiddenPart, shared: dict[tuple[str, ...], Path]
     if part is not ONE:
         await _ingest(app, hidden)
         await _ingest_books(app, part, folder)
+    await _imagine(app)
     set_feature_flag(MEMORY, True)
     try:
         known = await _shared_objects(app, folder, next(iter(part.branches)))
@@ -159,6 +160,17 @@ async def _world(app: App, part: HiddenPart, shared: dict[tuple[str, ...], Path]
     finally:
         set_feature_flag(MEMORY, None)
     return World(await _sender(app, folder / f"{part.name}-uploads", hides=part is ONE), known)
+
+
+async def _imagine(app: App) -> None:
+    """Imagined questions of all passages, in the words of their texts: those of hidden ones differ."""
+    lines = []
+    async for passage, names in app.imagination.named():
+        words = passage.text.split()
+        questions = [f"{' '.join(words[start : start + 4])}?" for start in (0, len(words) // 2)]
+        lines.append(json.dumps({"id": names[-1], "questions": questions}))
+    await app.imagination.import_lines(lines)
+    await app.vectors.fill()
 
 
 async def _ingest(app: App, path: Path, category: tuple[str, ...] | None = None) -> None:

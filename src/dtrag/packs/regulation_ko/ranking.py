@@ -58,6 +58,8 @@ class Article:
     regulation_score: float = 0.0
     similarity: float | None = None
     """Of its piece nearest to the question; None without vectors."""
+    imagined: float | None = None
+    """How near its imagined questions are to the question, from 0 to 1; None without any."""
 
     @property
     def first(self) -> float:
@@ -80,6 +82,13 @@ FEATURES = (
 
 SIMILARITY = "similarity"
 """Name of the weight of an article's standardised similarity to the question; it has no limits, as features do."""
+
+
+IMAGINED = "imagined"
+"""Name of the weight of how near an article's imagined questions are."""
+ASSUMED = 1 / 12
+"""Articles without imagined questions are assumed to have some that are near by this share of the standardised
+similarity of their text, so that they lose less to those that have some: a loss of nDCG@10 remains (bench/README.md)."""
 
 
 def kind_factor(kind: str, label: str, question: str) -> float:
@@ -245,31 +254,47 @@ class Scorer:
 
 @functools.cache
 def weights() -> NDArray[np.float64]:
-    """The fitted weight of each feature, and last that of the standardised similarity."""
+    """The fitted weight of each feature, and last those of the standardised similarity and of imagined questions."""
     content = json.loads(resources.files(__package__).joinpath("ranking_weights.json").read_text("utf-8"))
-    return np.array([content["weights"][name] for name in (*FEATURES, SIMILARITY)])
+    return np.array([content["weights"][name] for name in (*FEATURES, SIMILARITY, IMAGINED)])
 
 
 def feature_rows(
     scorer: Scorer, articles: Sequence[Article], limit: int
 ) -> tuple[list[Article], list[Article], NDArray[np.float64]]:
-    """The articles to rank a second time, the others, and for each of the former `FEATURES` and `SIMILARITY`.
+    """The articles to rank a second time, the others, and the features and both similarities of each of the former.
 
-    The former are the `limit` best by their first scores and the `NEAREST_ARTICLES` nearest to the question.
+    The former are the `limit` best by their first scores and the `NEAREST_ARTICLES` nearest to the question, themselves
+    or by their imagined questions.
     """
     by_first = sorted(articles, key=lambda article: (-article.first, article.key))
-    similar = sorted(
-        (article for article in articles if article.similarity is not None),
-        key=lambda article: (-(article.similarity or 0.0), article.key),
-    )
-    chosen = {article.key for article in (*by_first[:limit], *similar[:NEAREST_ARTICLES])}
+    nearest = [
+        *_nearest({article.key: article.similarity for article in articles}),
+        *_nearest({article.key: article.imagined or None for article in articles}),
+    ]
+    chosen = {*(article.key for article in by_first[:limit]), *nearest}
     ranked = [article for article in by_first if article.key in chosen]
     rest = [article for article in by_first if article.key not in chosen]
     best = max((article.score for article in ranked), default=0.0)
     best_regulation = max((article.regulation_score for article in ranked), default=0.0)
     features = np.array([scorer.features(article, best, best_regulation) for article in ranked])
     meaning = standardised([article.similarity for article in ranked])
-    return ranked, rest, np.column_stack([features.reshape(len(ranked), len(FEATURES)), meaning])
+    imagined = _imagined([article.imagined for article in ranked], meaning)
+    return ranked, rest, np.column_stack([features.reshape(len(ranked), len(FEATURES)), meaning, imagined])
+
+
+def _imagined(nearness: Sequence[float | None], meaning: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How near imagined questions are, with what is assumed for articles without any; 0 for all if none is near."""
+    if not any(nearness):
+        return np.zeros(len(nearness))
+    values = np.array([np.nan if near is None else near for near in nearness], np.float64)
+    return np.where(np.isnan(values), ASSUMED * meaning.clip(min=0.0), values)
+
+
+def _nearest(similarities: Mapping[str, float | None]) -> list[str]:
+    """Keys of the `NEAREST_ARTICLES` with the highest similarities."""
+    known = sorted((-similarity, key) for key, similarity in similarities.items() if similarity is not None)
+    return [key for _, key in known[:NEAREST_ARTICLES]]
 
 
 def standardised(similarities: Sequence[float | None]) -> NDArray[np.float64]:
@@ -292,7 +317,7 @@ def reranked(scorer: Scorer, articles: Sequence[Article], limit: int) -> list[tu
     scores, with lower scores.
     """
     ranked, rest, features = feature_rows(scorer, articles, limit)
-    highest = np.r_[np.ones(len(FEATURES)), features[:, -1].max(initial=0.0)]
+    highest = np.r_[np.ones(len(FEATURES)), features[:, len(FEATURES) :].max(axis=0, initial=0.0)]
     sums = features @ weights()
     shares = np.clip(sums / float(weights().clip(min=0.0) @ highest), MIN_SHARE, 1.0)
     exact = scorer.exact(ranked)

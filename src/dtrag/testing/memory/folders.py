@@ -53,6 +53,10 @@ class MemoryFolders:
         for old, new in moved.items():
             if new in self._state.documents:
                 self._state.vectors[new] = self._state.vectors.get(old, {}) | self._state.vectors.get(new, {})
+                for (document, digest), imagined in list(self._state.imagined.items()):
+                    if document == old:
+                        self._state.imagined.setdefault((new, digest), imagined)
+                self._state.follow_texts(new)
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Decisions, placements and review items of old ids belong to the new ids."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import terms
 from dtrag.core.text.passage_title_mentions import title_key, title_number
 from dtrag.ports import IndexSnapshot
-from dtrag.testing.memory.state import MemoryState, StoredDocument
+from dtrag.testing.memory.state import ImaginedText, MemoryState, StoredDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class MemoryIndex:
         if known is None or known.settings != self._state.settings:
             statistics = _statistics(self._passages(EVERYTHING))
             waiting = frozenset(self._state.documents[key].node_id for key in self._state.waiting)
-            known = IndexSnapshot(dict(self._state.settings), statistics, self._state.taxonomy, waiting)
+            imagined = frozenset(self._state.documents[key].node_id for key, _ in self._state.imagined)
+            known = IndexSnapshot(dict(self._state.settings), statistics, self._state.taxonomy, waiting, imagined)
             self._snapshot = known
         return known
 
@@ -98,6 +100,63 @@ class MemoryIndex:
     ) -> dict[str, float]:
         """Chunk id -> cosine of these passages, if they are in scope and have a vector of the space."""
         return self._cosines(query, space, self._of(chunk_ids, scope))
+
+    async def imagined(
+        self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest of its imagined questions, of the `limit` nearest ones."""
+        cosines = [
+            (float(vector @ query), passage.chunk_id)
+            for passage in self._passages(scope, filters)
+            for model, vector in self._imagined(passage).vectors.values()
+            if model == space
+        ]
+        nearest: dict[str, float] = {}
+        for cosine, key in sorted(cosines, key=lambda each: (-each[0], each[1]))[:limit]:
+            nearest.setdefault(key, cosine)
+        return nearest
+
+    async def imagined_scores(
+        self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
+    ) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest imagined question of these passages, if they are in scope."""
+        scores: dict[str, float] = {}
+        for passage in self._of(chunk_ids, scope):
+            cosines = [
+                float(vector @ query) for model, vector in self._imagined(passage).vectors.values() if model == space
+            ]
+            if cosines:
+                scores[passage.chunk_id] = max(cosines)
+        return scores
+
+    async def imagined_by_words(
+        self, terms: Sequence[tuple[int, float]], scope: Scope, filters: SearchFilters, limit: int
+    ) -> dict[str, float]:
+        """Chunk id -> the highest sum of weights of the terms that one imagined question of it contains."""
+        scores = {
+            passage.chunk_id: max(
+                (
+                    sum(weight for term, weight in terms if term in question.terms)
+                    for question in self._imagined(passage).questions
+                ),
+                default=0.0,
+            )
+            for passage in self._passages(scope, filters)
+        }
+        return _best({key: score for key, score in scores.items() if score > 0}, limit)
+
+    async def imagined_questions(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, list[str]]:
+        """Chunk id -> the imagined questions of these passages, in scope."""
+        return {
+            passage.chunk_id: [question.text for question in imagined.questions]
+            for passage in self._of(chunk_ids, scope)
+            if (imagined := self._imagined(passage)).questions
+        }
+
+    def _imagined(self, passage: _Passage) -> ImaginedText:
+        text = passage.indexed.chunk.text
+        key = passage.stored.written.document_id, hashlib.sha256(text.encode()).digest()
+        return self._state.imagined.get(key) or ImaginedText(text, (), "", datetime.now(UTC))
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
         """What BM25 needs of the passages in scope, and of no others."""

@@ -45,6 +45,7 @@ class MemoryWriter:
                 document, node_id, datetime.now(UTC), followed_on=followed_on
             )
             self._state.vectors.pop(document.document_id, None)
+            self._state.follow_texts(document.document_id)
             self._state.waiting.add(document.document_id)
         if documents:
             self._state.refresh_editions()
@@ -166,6 +167,7 @@ class MemoryWriter:
             return False
         del self._state.documents[document_id]
         self._state.vectors.pop(document_id, None)
+        self._state.follow_texts(document_id)
         self._state.waiting.discard(document_id)
         for source_id in self._state.edition_sources.pop(document_id, {}):
             self._state.sources.pop(source_id, None)

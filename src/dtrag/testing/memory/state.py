@@ -25,7 +25,7 @@ from dtrag.core.taxonomy.review import Item
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.tool_approval import Approval
 from dtrag.core.trace import Trace
-from dtrag.ports import valid_day
+from dtrag.ports import NewQuestion, valid_day
 
 FIRST_VERSION = "1.0.0"
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -96,6 +96,17 @@ class Activation:
 
 
 @dataclass(slots=True)
+class ImaginedText:
+    """The imagined questions of a text, and the model and vector of each that has one."""
+
+    text: str
+    questions: tuple[NewQuestion, ...]
+    origin: str
+    created_at: datetime
+    vectors: dict[int, tuple[str, Vector]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class MemoryState:
     """The content of one database. Create one and hand it to all stores that belong together.
 
@@ -108,6 +119,8 @@ class MemoryState:
     """Document of an edition -> source that contains it -> the document as it was read there, the newest last."""
     vectors: dict[uuid.UUID, dict[int, tuple[str, Vector]]] = field(default_factory=dict)
     """Document -> number of a passage -> id of the model and its vector."""
+    imagined: dict[tuple[uuid.UUID, bytes], ImaginedText] = field(default_factory=dict)
+    """Document and hash of a text in it -> the imagined questions of that text."""
     waiting: set[uuid.UUID] = field(default_factory=set)
     """Documents with passages that may wait for a vector."""
     services: int = 0
@@ -151,6 +164,14 @@ class MemoryState:
     def seen(self, scope: Scope) -> Iterator[StoredDocument]:
         """The documents in scope, in the order of their ids."""
         return (stored for _, stored in sorted(self.documents.items()) if stored.in_scope(scope))
+
+    def follow_texts(self, document_id: uuid.UUID) -> None:
+        """Delete the imagined questions of texts that the document does not contain any more."""
+        stored = self.documents.get(document_id)
+        texts = {indexed.chunk.text for indexed in stored.written.chunks} if stored is not None else set()
+        for key, imagined in list(self.imagined.items()):
+            if key[0] == document_id and imagined.text not in texts:
+                del self.imagined[key]
 
     def change_edition(self, document_id: uuid.UUID, **changes: Any) -> None:
         """Replace fields of a document's edition."""

@@ -11,6 +11,7 @@ from dtrag.testing.memory.cases import MemoryCases
 from dtrag.testing.memory.conversations import MemoryConversations, MemoryDocumentVisibility
 from dtrag.testing.memory.evaluations import MemoryEvaluations
 from dtrag.testing.memory.folders import MemoryFolders
+from dtrag.testing.memory.imagined import MemoryImagined
 from dtrag.testing.memory.index_reader import MemoryIndex
 from dtrag.testing.memory.index_writer import MemoryIndexSettings, MemoryWriter
 from dtrag.testing.memory.learning import MemoryLearning
@@ -39,6 +40,7 @@ def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyze
         index=MemoryIndex(state),
         writer=MemoryWriter(state),
         vectors=MemoryVectors(state),
+        imagined=MemoryImagined(state),
         folders=MemoryFolders(state),
         regulations=MemoryRegulations(state),
         placements=review,

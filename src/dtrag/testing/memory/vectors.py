@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import IndexedChunk, Vector
 from dtrag.errors import InvalidInput
-from dtrag.ports import Embedder, WaitingBatch, WaitingPassage
+from dtrag.ports import Embedder, QuestionBatch, WaitingBatch, WaitingPassage, WaitingQuestion
 from dtrag.testing.memory.state import MemoryState, StoredDocument
 
 
@@ -70,6 +70,10 @@ class MemoryVectors:
         for vectors in self._state.vectors.values():
             for ordinal in [each for each, (_, vector) in vectors.items() if dims and len(vector) not in dims]:
                 del vectors[ordinal]
+        for imagined in self._state.imagined.values():
+            for number, (_, vector) in list(imagined.vectors.items()):
+                if imagined.questions[number].language in changed or (dims and len(vector) not in dims):
+                    del imagined.vectors[number]
         self._state.settings["spaces"] = self._spaces() | ids
         self._state.settings["vectors"] += 1
 
@@ -100,6 +104,29 @@ class MemoryVectors:
         for key in batch.documents.keys() & self._state.waiting:
             if not self._unmade(self._state.documents[key]):
                 self._state.waiting.discard(key)
+        self._state.settings["vectors"] += 1
+        return count
+
+    async def waiting_questions(self, limit: int) -> QuestionBatch | None:
+        """Up to `limit` imagined questions that wait for a vector of the model of their language; None without any."""
+        waiting = [
+            WaitingQuestion(*key, number, question.language, question.text, imagined.created_at)
+            for key, imagined in sorted(self._state.imagined.items())
+            for number, question in enumerate(imagined.questions)
+            if number not in imagined.vectors
+        ]
+        unassigned = frozenset(question.language for question in waiting) - self._spaces().keys()
+        spoken = tuple(question for question in waiting if self._spaces().get(question.language))
+        return QuestionBatch(spoken[:limit], unassigned) if spoken or unassigned else None
+
+    async def put_questions(self, batch: QuestionBatch, vectors: Sequence[Vector | None]) -> int:
+        """Store the vectors of imagined questions; returns how many."""
+        count = 0
+        for question, vector in zip(batch.questions, vectors, strict=True):
+            imagined = self._state.imagined.get((question.document_id, question.text_hash))
+            if imagined is not None and imagined.created_at == question.created_at and vector is not None:
+                imagined.vectors[question.number] = self._spaces()[question.language], vector
+                count += 1
         self._state.settings["vectors"] += 1
         return count
 

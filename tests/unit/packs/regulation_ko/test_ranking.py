@@ -95,7 +95,7 @@ def test_features_and_shares_lie_in_their_ranges_and_are_ordered() -> None:
     scorer = Scorer(read("휴학은 몇 학기까지 돼요", LEXICON), IDF)
     for one in BOOK:
         values = scorer.features(one, 0.5, 0.5)
-        assert len(values) == len(FEATURES) == len(weights()) - 1
+        assert len(values) == len(FEATURES) == len(weights()) - 2
         assert all(0.0 <= value <= 1.0 for value in values)
     scores = [score for _, score in reranked(scorer, BOOK, 3)]
     assert scores == sorted(scores, reverse=True)

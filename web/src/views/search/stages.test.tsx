@@ -14,6 +14,8 @@ const explanation: Explanation = {
   fused_rank: 4,
   terms: ["leave", "days"],
   expansions: [],
+  imagined: null,
+  imagined_questions: [],
 };
 const hit: Hit = {
   chunk_id: "d:3",

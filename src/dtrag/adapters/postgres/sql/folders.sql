@@ -33,6 +33,18 @@ join documents d on d.document_id = m.new
 join lexical_index i on i.document_id = m.new and i.ordinal = e.ordinal
 on conflict (document_id, ordinal) do nothing
 
+-- name: copy_imagined
+insert into imagined_questions
+    (document_id, text_hash, number, ordinal, node_id, language, question, origin, created_at, terms, vec, space)
+select distinct on (c.document_id, q.text_hash, q.number)
+       c.document_id, q.text_hash, q.number, c.ordinal, c.node_id, q.language, q.question, q.origin, q.created_at,
+       q.terms, q.vec, q.space
+from unnest(:old::uuid[], :new::uuid[]) as m (old, new)
+join imagined_questions q on q.document_id = m.old
+join chunks c on c.document_id = m.new and sha256(convert_to(c.text, 'UTF8')) = q.text_hash
+order by c.document_id, q.text_hash, q.number, c.ordinal
+on conflict (document_id, text_hash, number) do nothing
+
 -- name: drop_signals
 -- What was decided about an earlier document of the new address is replaced by what is known of the renamed one.
 delete from classification_signals where document_id in (

@@ -11,13 +11,20 @@ delete from index_settings where name = any (:names::text[])
 truncate embeddings, lexical_index, lexical_corrections, lexical_segments, posting_pages, sources
 
 -- name: drop_vector_index
-drop index if exists embeddings_hnsw
+drop index if exists embeddings_hnsw, imagined_questions_hnsw
 
 -- name: forget_fingerprints
 update documents set fingerprint = '', embedded = false
 
 -- name: shape_vectors
 alter table embeddings alter column vec type halfvec({dim})
+
+-- name: shape_questions
+alter table imagined_questions alter column vec type halfvec({dim})
+
+-- name: create_question_index
+create index if not exists imagined_questions_hnsw on imagined_questions using hnsw (vec halfvec_cosine_ops)
+with (m = 16, ef_construction = 100)
 
 -- name: create_vector_index
 create index if not exists embeddings_hnsw on embeddings using hnsw (vec halfvec_cosine_ops)

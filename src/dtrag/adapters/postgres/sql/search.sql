@@ -98,3 +98,51 @@ select i.document_id || ':' || i.ordinal as chunk_id, 1 - (i.vec <=> :vec::halfv
 from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
 join embeddings i on i.document_id = k.document_id and i.ordinal = k.ordinal
 where {in_space} {filters}
+
+-- name: imagined_nodes
+select n.node_id from taxonomy_nodes n
+where exists (select from imagined_questions q where q.node_id = n.node_id)
+
+-- name: imagined_count
+select count(*) from (select 1 from imagined_questions i where true {filters} limit :limit) n
+
+-- name: imagined_nearest
+select n.document_id || ':' || n.ordinal as chunk_id, 1 - n.distance as score
+from (
+    select i.document_id, i.ordinal, i.vec <=> :vec::halfvec as distance
+    from imagined_questions i
+    where {in_space} {filters}
+    order by i.vec <=> :vec::halfvec
+    limit :limit
+) n
+order by n.distance, n.document_id, n.ordinal
+
+-- name: imagined_exact
+-- "+ 0" keeps the planner from the approximate index.
+select n.document_id || ':' || n.ordinal as chunk_id, 1 - n.distance as score
+from (
+    select i.document_id, i.ordinal, i.vec <=> :vec::halfvec as distance
+    from imagined_questions i
+    where {in_space} {filters}
+    order by (i.vec <=> :vec::halfvec) + 0, i.document_id, i.ordinal
+    limit :limit
+) n
+order by n.distance, n.document_id, n.ordinal
+
+-- name: imagined_of_chunks
+select i.document_id || ':' || i.ordinal as chunk_id, max(1 - (i.vec <=> :vec::halfvec)) as score
+from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
+join imagined_questions i on i.document_id = k.document_id and i.ordinal = k.ordinal
+where {in_space} {filters}
+group by i.document_id, i.ordinal
+
+-- name: imagined_by_words
+-- The share of the question's terms, by weight, that an imagined question contains.
+select i.document_id || ':' || i.ordinal as chunk_id, max((
+    select sum(t.weight) from unnest(:terms::int[], :weights::float8[]) as t (term, weight) where t.term = any (i.terms)
+)) as score
+from imagined_questions i
+where i.terms && :terms::int[] {filters}
+group by i.document_id, i.ordinal
+order by score desc, i.document_id, i.ordinal
+limit :limit

@@ -29,6 +29,28 @@ where d.embedded and exists (
     select from lexical_index i where i.document_id = d.document_id and i.language = any (:changed::text[])
 )
 
+-- name: questions_wait
+update imagined_questions set space = null where space is not null and language = any (:changed::text[])
+
+-- name: empty_questions
+update imagined_questions set vec = null, space = null where vec is not null or space is not null
+
+-- name: waiting_languages
+select distinct language from imagined_questions where space is null
+
+-- name: waiting_questions
+select document_id, text_hash, number, language, question, created_at from imagined_questions
+where space is null and language = any (:languages::text[])
+order by language, document_id, text_hash, number
+limit :limit
+
+-- name: put_questions
+update imagined_questions q set vec = v.vec::halfvec, space = v.space
+from unnest(:document_ids::uuid[], :hashes::bytea[], :numbers::smallint[], :times::timestamptz[], :vectors::text[],
+            :spaces::smallint[]) as v (document_id, text_hash, number, created_at, vec, space)
+where q.document_id = v.document_id and q.text_hash = v.text_hash and q.number = v.number
+  and q.created_at = v.created_at
+
 -- name: bump_vectors
 update index_settings set value = to_jsonb(value::text::bigint + 1) where name = 'vectors'
 

@@ -42,13 +42,14 @@ class PostgresFolders:
         return [draft_of(row, chunks[row["document_id"]]) for row in rows]
 
     async def copy_vectors(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
-        """Copy the vectors of old documents to new ones, in the categories of these."""
+        """Copy the vectors and imagined questions of old documents to new ones, in the categories of these."""
         names = {"old": list(moved), "new": list(moved.values())}
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock_shared(connection, Lock.WRITERS)
             for document_id in sorted(moved.values()):
                 await lock(connection, uuid_key(document_id))
-            await connection.execute(self._sql["copy_vectors"], names)
+            for statement in ("copy_vectors", "copy_imagined"):
+                await connection.execute(self._sql[statement], names)
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Decisions, placements and review items of old ids belong to the new ids."""

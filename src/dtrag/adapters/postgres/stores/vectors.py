@@ -18,7 +18,7 @@ from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Vector
 from dtrag.errors import InvalidInput
-from dtrag.ports import Embedder, WaitingBatch, WaitingPassage
+from dtrag.ports import Embedder, QuestionBatch, WaitingBatch, WaitingPassage, WaitingQuestion
 
 DOCUMENTS_AT_ONCE = 64
 """Documents among which a batch looks for passages, and which it may find complete."""
@@ -93,7 +93,8 @@ class PostgresVectors:
                     await connection.execute(self._sql["add_space"], {"id": model.id, "dim": model.dim})
             changed = sorted(code for code, id_ in ids.items() if stored.get(code, id_) != id_)
             if changed:
-                await connection.execute(self._sql["languages_wait"], {"changed": changed})
+                for statement in ("languages_wait", "questions_wait"):
+                    await connection.execute(self._sql[statement], {"changed": changed})
             if ids.items() - stored.items():
                 values = {"name": SPACES, "value": Jsonb(stored | ids)}
                 await connection.execute(queries("index_settings")["set_setting"], values)
@@ -102,12 +103,14 @@ class PostgresVectors:
     async def _reshape(self, connection: Connection, dim: int, *, existed: bool) -> None:
         """Give the vector column this dimension, and create its index, which needs one. Vectors of another one go."""
         if existed:
-            for statement in ("empty_vectors", "drop_spaces", "all_wait"):
+            for statement in ("empty_vectors", "empty_questions", "drop_spaces", "all_wait"):
                 await connection.execute(self._sql[statement])
         statements = queries("index_settings")
         await connection.execute(statements["drop_vector_index"])
-        await connection.execute(sql.SQL(statements["shape_vectors"]).format(dim=sql.Literal(dim)))
-        await connection.execute(statements["create_vector_index"])
+        for name in ("shape_vectors", "shape_questions"):
+            await connection.execute(sql.SQL(statements[name]).format(dim=sql.Literal(dim)))
+        for name in ("create_vector_index", "create_question_index"):
+            await connection.execute(statements[name])
 
     async def waiting(self, limit: int) -> WaitingBatch | None:
         """Up to `limit` passages of the newest documents that wait; None when no document does."""
@@ -169,6 +172,51 @@ class PostgresVectors:
             nodes = None if scope.nodes is None else sorted(scope.nodes)
             rows = await self._rows(connection, "pending", {"nodes": nodes, **await self._assigned(connection)})
         return int(rows[0]["passages"])
+
+    async def waiting_questions(self, limit: int) -> QuestionBatch | None:
+        """Up to `limit` imagined questions without a vector of the model for their language."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await connection.execute(queries("session")["read_one_state"])
+            waiting = {row["language"] for row in await self._rows(connection, "waiting_languages")}
+            spaces = await _stored_spaces(connection)
+            languages = sorted(code for code in waiting if spaces.get(code))
+            unassigned = frozenset(waiting - spaces.keys())
+            values = {"languages": languages, "limit": limit}
+            rows = await self._rows(connection, "waiting_questions", values) if languages else []
+        questions = tuple(
+            WaitingQuestion(
+                row["document_id"],
+                bytes(row["text_hash"]),
+                row["number"],
+                row["language"],
+                row["question"],
+                row["created_at"],
+            )
+            for row in rows
+        )
+        return QuestionBatch(questions, unassigned) if questions or unassigned else None
+
+    async def put_questions(self, batch: QuestionBatch, vectors: Sequence[Vector | None]) -> int:
+        """Store the vectors of imagined questions in one transaction; returns how many."""
+        self._database.require_space()
+        pairs = [pair for pair in zip(batch.questions, vectors, strict=True) if pair[1] is not None]
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock_shared(connection, Lock.WRITERS)
+            assigned = await self._assigned(connection)
+            spaces = dict(zip(assigned["languages"], assigned["spaces"], strict=True))
+            values = {
+                "document_ids": [question.document_id for question, _ in pairs],
+                "hashes": [question.text_hash for question, _ in pairs],
+                "numbers": [question.number for question, _ in pairs],
+                "times": [question.created_at for question, _ in pairs],
+                "vectors": [
+                    HalfVector(vector.astype(np.float16)).to_text() for _, vector in pairs if vector is not None
+                ],
+                "spaces": [spaces[question.language] for question, _ in pairs],
+            }
+            stored = (await connection.execute(self._sql["put_questions"], values)).rowcount
+            await connection.execute(self._sql["bump_vectors"])
+        return stored
 
     async def _assigned(self, connection: Connection) -> dict[str, list[object]]:
         """The languages that were assigned, and the number of the space of each; None for no model."""

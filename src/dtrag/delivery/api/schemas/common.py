@@ -30,6 +30,12 @@ class ExplanationShape(BaseModel):
     fused_rank: int | None = Field(description="Rank after fusion.")
     terms: list[str] = Field(description="Query terms in the passage.")
     expansions: list[str] = Field(description="Words of the passage that the lexicon added to the query.")
+    imagined: float | None = Field(
+        description="Similarity of the query and its nearest imagined question; null if not found by one."
+    )
+    imagined_questions: list[str] = Field(
+        description="Its imagined questions, if it was found by one: derived, never text of the document."
+    )
 
 
 class AbsenceShape(BaseModel):
@@ -149,6 +155,7 @@ class Metrics(BaseModel):
     vectors_pending: bool = Field(
         description="Whether passages in your scope may wait for their vectors and were found by their words only."
     )
+    imagined_candidates: int = Field(description="Passages found by their imagined questions.")
 
 
 class HitSource(BaseModel):

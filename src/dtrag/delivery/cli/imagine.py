@@ -1,0 +1,258 @@
+"""`dtrag imagine`: everyday questions that passages answer, written by a language model or imported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from dtrag.core.access.confinement import OWNER
+from dtrag.delivery.cli.context import Json, with_app
+from dtrag.delivery.cli.exit_codes import FAILURE, OK
+from dtrag.delivery.cli.vectors import fill_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dtrag.app import App
+    from dtrag.core.access.scope import Scope
+    from dtrag.ingestion.imagine import Estimate, ImagineReport
+
+app = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="Imagined everyday questions, with which searches compare."
+)
+
+Category = Annotated[str | None, typer.Option(metavar="PATH", help='Only this branch, such as "AI/ML".')]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+SHOWN = 50
+"""Passages that `list` prints as text."""
+
+
+@app.command("run")
+def run(
+    context: typer.Context,
+    *,
+    category: Category = None,
+    most: Annotated[int | None, typer.Option(min=1, help="Passages of this run at most.", show_default=False)] = None,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> int:
+    """Let the language model write questions for the passages without any.
+
+    Shows what it would cost, by the prices in DTRAG_LLM_PRICES, and asks. Every
+    few passages are stored: an interrupted run continues where it stopped.
+    """
+
+    async def estimated(opened: App) -> Estimate:
+        return await opened.imagination.estimate(await _scope(opened, category), most)
+
+    estimate = with_app(context, estimated)
+    if not estimate.passages:
+        return _show(context, None, as_json)
+    if not yes and not _confirmed(estimate):
+        return OK
+
+    async def imagined(opened: App) -> ImagineReport:
+        return await run_with_progress(opened, await _scope(opened, category), most)
+
+    report = with_app(context, imagined)
+    return _show(context, report, as_json)
+
+
+async def run_with_progress(opened: App, scope: Scope, most: int | None = None, *, wait: bool = True) -> ImagineReport:
+    """Run with progress, and make the vectors of the questions."""
+    from dtrag.delivery.cli.progress import progress
+
+    with progress("Imagining") as update:
+        report = await opened.imagination.run(
+            scope, most=most, on_progress=lambda done, total: update(done, total, f"{done:,}/{total:,} passages")
+        )
+    await fill_vectors(opened, wait=wait)
+    return report
+
+
+@app.command("list")
+def list_questions(context: typer.Context, *, category: Category = None, as_json: Json = False) -> int:
+    """List the imagined questions and where they are from.
+
+    They are never text of a document: no answer quotes them.
+    """
+    rows = with_app(context, lambda opened: _rows(opened, category))
+    from dtrag.delivery.cli.console import data, note, plural, safe, show_json
+
+    if as_json:
+        show_json({"passages": rows})
+        return OK
+    console = data()
+    for row in rows[:SHOWN]:
+        console.print(safe(f"{row['id']} (imagined by {row['origin']})"), soft_wrap=True, style="bold")
+        for question in row["questions"]:  # type: ignore[attr-defined]
+            console.print(safe(f"  {question}"), soft_wrap=True)
+    if len(rows) > SHOWN:
+        note(f"… and {len(rows) - SHOWN:,} more: dtrag imagine export prints all of them")
+    if rows:
+        note(f"{plural(len(rows), 'passage')} with imagined questions")
+    else:
+        note("There are no imagined questions yet. Write some with: dtrag imagine run")
+    return OK
+
+
+@app.command("import")
+def import_file(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines, as of `export`.", show_default=False)],
+    *,
+    category: Category = None,
+    as_json: Json = False,
+) -> int:
+    """Store the questions of a file, in place of earlier ones of the same passages.
+
+    A line is {"id": "3-2-29:제2조", "questions": ["…", "…"]}. The id names a
+    provision (by the code or the name of its regulation) or a passage: the name
+    of its file and its number ("handbook.md/3"), or the id of a search result.
+    """
+
+    async def imported(opened: App) -> ImagineReport:
+        from dtrag.delivery.cli.progress import progress
+
+        scope = await _scope(opened, category)
+        with progress("Importing") as update, _opened(file) as lines:
+            report = await opened.imagination.import_lines(
+                lines, scope, lambda done, total: update(done, total, f"{done:,}/{total:,} passages")
+            )
+        await fill_vectors(opened)
+        return report
+
+    report = with_app(context, imported)
+    _show(context, report, as_json)
+    return FAILURE if report.invalid or report.unknown else OK
+
+
+@app.command("export")
+def export(context: typer.Context, *, category: Category = None, as_json: Json = False) -> int:
+    """Print the imagined questions as JSON lines, for `dtrag imagine import`."""
+    rows = with_app(context, lambda opened: _rows(opened, category))
+    if as_json:
+        from dtrag.delivery.cli.console import show_json
+
+        show_json({"passages": rows})
+        return OK
+    for row in rows:
+        typer.echo(json.dumps(row, ensure_ascii=False))
+    return OK
+
+
+@app.command("drop")
+def drop(context: typer.Context, *, category: Category = None, yes: Yes = False, as_json: Json = False) -> int:
+    """Delete the imagined questions; the documents stay."""
+    from dtrag.delivery.cli.console import data, plural, show_json
+    from dtrag.errors import InvalidInput
+
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InvalidInput("Nothing was deleted: there is no terminal to ask on. Add --yes to delete them.")
+        if not typer.confirm("Delete the imagined questions?", err=True):
+            return OK
+
+    async def dropped(opened: App) -> int:
+        return await opened.imagination.drop(await _scope(opened, category))
+
+    count = with_app(context, dropped)
+    if as_json:
+        show_json({"dropped": count})
+    else:
+        data().print(f"Deleted {plural(count, 'imagined question')}")
+    return OK
+
+
+async def _scope(opened: App, category: str | None) -> Scope:
+    return await opened.branch(category, scope=OWNER)
+
+
+async def _rows(opened: App, category: str | None) -> list[Mapping[str, object]]:
+    listed = opened.imagination.listed(await _scope(opened, category))
+    return [
+        {"id": name, "questions": list(passage.questions), "origin": passage.origin} async for name, passage in listed
+    ]
+
+
+def _opened(file: Path) -> TextIO:
+    from dtrag.errors import InvalidInput
+
+    try:
+        return file.open(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}. Give a file of JSON lines.") from error
+
+
+def price(estimate: Estimate) -> str:
+    """The estimate as a sentence."""
+    from dtrag.delivery.cli.console import plural
+
+    tokens = f"about {estimate.input_tokens:,} tokens to {estimate.model}, about {estimate.output_tokens:,} back"
+    cost = f"about {estimate.cost:,.0f} won" if estimate.cost else "no price is set (DTRAG_LLM_PRICES)"
+    return f"{plural(estimate.passages, 'passage')} without questions: {tokens}; {cost}"
+
+
+def _confirmed(estimate: Estimate) -> bool:
+    from dtrag.delivery.cli.console import note
+    from dtrag.errors import InvalidInput
+
+    note(price(estimate))
+    if not sys.stdin.isatty():
+        raise InvalidInput("Nothing was sent: there is no terminal to ask on. Add --yes to send these passages.")
+    return typer.confirm("Send these passages to the model?", err=True)
+
+
+def _show(context: typer.Context, report: ImagineReport | None, as_json: bool) -> int:
+    from dtrag.delivery.cli.console import note, show_json
+
+    if report is None:
+        if as_json:
+            show_json({"passages": 0, "questions": 0})
+        else:
+            note("Every passage has imagined questions already.")
+        return OK
+    if as_json:
+        show_json(questions_as_dict(report))
+    else:
+        show_report(report)
+    return OK
+
+
+def questions_as_dict(report: ImagineReport) -> Mapping[str, object]:
+    """The JSON object of a report."""
+    return {
+        "passages": report.passages,
+        "questions": report.questions,
+        "skipped": report.skipped,
+        "failed": report.failed,
+        "unknown": report.unknown,
+        "invalid": report.invalid,
+        "problems": report.problems,
+        "calls": report.usage.calls,
+        "tokens": report.usage.tokens,
+        "cost": round(report.usage.cost, 2),
+    }
+
+
+def show_report(report: ImagineReport) -> None:
+    """Print what a run or an import did, and what it left out."""
+    from dtrag.delivery.cli.console import data, note, plural
+
+    data().print(f"{plural(report.questions, 'imagined question')} of {plural(report.passages, 'passage')} stored")
+    if report.usage.calls:
+        note(f"{plural(report.usage.calls, 'call')}, {report.usage.tokens:,} tokens, {report.usage.cost:,.0f} won")
+    if report.skipped:
+        note(f"{plural(report.skipped, 'passage')} skipped: no usable question. Run it again, or try another model.")
+    if report.failed:
+        note(f"{plural(report.failed, 'call')} failed. Run it again for these passages; see: dtrag doctor --models")
+    if report.invalid:
+        note(f'{plural(report.invalid, "line")} left out: a line is {{"id": "…", "questions": ["…"]}}')
+    if report.unknown:
+        note(f"{plural(report.unknown, 'line')} left out: no passage has that id. `dtrag imagine export` shows ids.")
+    for problem in report.problems:
+        note(f"  {problem}")
