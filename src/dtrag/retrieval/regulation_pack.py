@@ -183,13 +183,11 @@ class RegulationRanking:
     ) -> PackRanking:
         """The best piece of each article, in the order of the second ranking.
 
-        `hybrid_score` becomes the share of the highest score that this ranking can give, in [0, 1]. Imagined questions
-        ask one thing, and so count only for a question that does; each part of another has a search of its own.
+        `hybrid_score` becomes the share of the highest score that this ranking can give, in [0, 1].
         """
         if not isinstance(reading, Reading) or not _about_regulations(passages):
             return PackRanking(list(passages))
         pieces = by_article(passages)
-        imagined = NO_QUESTIONS if reading.parts else imagined
         scored = await self.scored(reading, pieces, caller, imagined)
         if (
             len(reading.question) <= INLINE_QUESTION
@@ -268,7 +266,9 @@ def _ranking(reading: Reading, scored: ScoredArticles, pieces: Mapping[str, Sequ
     """The second ranking: about .1 ms for each article; long questions and texts take longer."""
     order = _numbered_first(reranked(scored.scorer, scored.articles, PACK_ARTICLES), scored.articles, reading)
     if reading.parts:
-        of_parts = [reranked(scorer, scored.articles, PACK_ARTICLES) for scorer in scored.part_scorers]
+        # How near imagined questions are to the whole question says nothing about one part of it.
+        articles = [replace(article, imagined=None) for article in scored.articles]
+        of_parts = [reranked(scorer, articles, PACK_ARTICLES) for scorer in scored.part_scorers]
         order = with_best_of_parts(order, of_parts)
     by_key = {article.key: article for article in scored.articles}
     governs = governing(reading.question, [by_key[key] for key, _ in order])
