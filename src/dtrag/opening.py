@@ -93,6 +93,7 @@ class SyncApp:
     answer = _Blocking(App.answer)
     documents = _Blocking(App.documents)
     counts = _Blocking(App.counts)
+    branch = _Blocking(App.branch)
     pending_vectors = _Blocking(App.pending_vectors)
     document = _Blocking(App.document)
     delete_document = _Blocking(App.delete_document)

@@ -90,7 +90,7 @@ async def test_ask_says_when_the_documents_do_not_answer(client: httpx2.AsyncCli
     assert body["citations"] == []
 
 
-@each("raw", ["0", "-1", "1000000000", "1.5", '"10"', "true", "null", "NaN", "1e400", "[]", "{}"])
+@each("raw", ["0", "-1", "1000000000", "1.5", '"10"', "true", "NaN", "1e400", "[]", "{}"])
 async def test_top_k_is_a_strict_whole_number(client: httpx2.AsyncClient, raw: str) -> None:
     content = f'{{"query": "sloop", "top_k": {raw}}}'
     response = await client.post("/search", content=content, headers={"content-type": "application/json"})

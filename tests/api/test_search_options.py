@@ -115,6 +115,8 @@ async def test_explanations_are_returned(
         "fused_rank": 1,
         "terms": ["bicycl"],
         "expansions": [],
+        "imagined": None,
+        "imagined_questions": [],
     }
     texts = ("It is the 31st of the list.", "There is none.")
     statements = [[{"code": "", "text": text, "values": {}}] for text in texts]

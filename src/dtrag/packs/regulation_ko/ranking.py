@@ -88,7 +88,7 @@ IMAGINED = "imagined"
 """Name of the weight of how near an article's imagined questions are."""
 ASSUMED = 1 / 12
 """Articles without imagined questions are assumed to have some that are near by this share of the standardised
-similarity of their text, so that they lose less to those that have some: a loss of nDCG@10 remains (bench/README.md)."""
+similarity of their text, so that they lose less to those that have some; a loss remains (bench/README.md)."""
 
 
 def kind_factor(kind: str, label: str, question: str) -> float:
