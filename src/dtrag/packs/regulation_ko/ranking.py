@@ -76,6 +76,7 @@ FEATURES = (
     "boilerplate",
     "not_an_article",
     "other_audience",
+    "named_regulation",
 )
 
 
@@ -160,8 +161,9 @@ class Scorer:
             _WeighedConcept(importance, [self._masked(wording) for wording in concept.wordings])
             for concept, importance in concepts
         ]
+        self._folded_question = folded_name(reading.question)
         self._audiences = audiences_of_question(" ".join((reading.question.lower(), *reading.official)))
-        self._of_regulation: dict[str, float] = {}
+        self._of_regulation: dict[str, tuple[float, float]] = {}
 
     def _importance(self, concept: Concept) -> float:
         """The mean idf of the user's own words where the collection contains them, else of the official terms."""
@@ -178,6 +180,7 @@ class Scorer:
         """The values of `FEATURES`, in that order. `best` and `best_regulation` are the highest scores of the list."""
         analysed = article_terms(article.regulation, article.title, article.divisions, article.text)
         coverage = analysed.coverage(self._terms)
+        other_audience, named = self._regulation_features(article.regulation)
         return [
             article.score / best if best else 0.0,
             article.regulation_score / best_regulation if best_regulation else 0.0,
@@ -186,7 +189,8 @@ class Scorer:
             self._explained(term_ids(article.title)),
             float(article.kind == "article" and is_boilerplate(article.title)),
             float(article.kind != "article"),
-            self._other_audience(article.regulation),
+            other_audience,
+            named,
         ]
 
     def covers_all(self, article: Article) -> bool:
@@ -211,12 +215,15 @@ class Scorer:
             return 0.0
         return max(map(self._covered, {title, *(title | mask for mask in sentences)}))
 
-    def _other_audience(self, regulation: str) -> float:
-        """1 for a regulation for people that the question does not mention; the same for all its articles."""
-        value = self._of_regulation.get(regulation)
-        if value is None:
-            value = self._of_regulation[regulation] = float(not audiences_of_regulation(regulation) <= self._audiences)
-        return value
+    def _regulation_features(self, regulation: str) -> tuple[float, float]:
+        """Features that are the same for all articles of a regulation."""
+        values = self._of_regulation.get(regulation)
+        if values is None:
+            values = self._of_regulation[regulation] = (
+                float(not audiences_of_regulation(regulation) <= self._audiences),
+                float(len(regulation) > 2 and folded_name(regulation) in self._folded_question),
+            )
+        return values
 
     def exact(self, articles: Sequence[Article]) -> str | None:
         """The key of the article that the question names (학칙 제21조); None when it names none of these."""
