@@ -193,7 +193,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         seconds = max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE))
         passages, metrics = await search(question, seconds=seconds, official_words=state.official_words)
         seconds = max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE))
-        parts = await found_parts(metrics, partial(search, seconds=seconds), state.degraded)
+        parts = await found_parts(passages, metrics, partial(search, seconds=seconds), state.degraded)
         ordered = passages if recall is None else await recall.raise_passages(passages, time.left_after_search())
         ordered = with_best_of_parts(ordered, parts)
         state = _with_passages(state, ordered, metrics)

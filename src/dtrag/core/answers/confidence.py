@@ -91,14 +91,14 @@ class ConfidenceWeights:
 
 
 def model_name(question: str, signals: Mapping[str, float]) -> str:
-    """The model for a question: `regulations` when the pack ranked the passages, or `korean`, `vectors` or `words`.
+    """The model for a question.
 
-    It is `korean` for Korean, else `vectors` when passages have cosines.
-
-    For Korean the words are more reliable than vectors of a model that may not support it.
+    When the pack ranked the passages `regulations_vectors`, or `regulations` where the first articles have no vectors;
+    else `korean` for Korean, for which words are more reliable than vectors of a model that may not support it;
+    else `vectors` when passages have cosines, and `words` without.
     """
-    if not PACK_SIGNALS.keys() - signals.keys():
-        return "regulations"
+    if "regulation_score" in signals:
+        return "regulations_vectors" if "regulation_similarity" in signals else "regulations"
     if language(question) == "ko":
         return "korean"
     return "vectors" if signals["cosine"] > 0.0 else "words"

@@ -41,6 +41,7 @@ PACK_SIGNALS: Mapping[str, str] = {
     "question can reach; 1 is twice the score of a rare term",
     "regulation_situations": "the part of the question's words that spoken forms of several words explain",
     "regulation_covered": "1 when the first article covers every concept of the question",
+    "regulation_similarity": "similarity of the nearest article to the question; absent without vectors",
 }
 """Signals of the regulation pack, present when it ranked the passages."""
 

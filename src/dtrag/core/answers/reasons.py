@@ -19,7 +19,7 @@ def evidence_in_words(decision: Decision, model: str, values: Mapping[str, float
     """The signals that the model decides by."""
     heads = {"abstain": "Too little evidence: ", "review": "Weak evidence, check the sources: ", "answer": ""}
     head = heads[decision]
-    if model == "regulations":
+    if model.startswith("regulations"):
         extent, covers = (
             ("whole", "the whole question") if values["regulation_covered"] else ("part", "a part of the question")
         )

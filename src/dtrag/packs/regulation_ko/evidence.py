@@ -9,6 +9,9 @@ from dtrag.packs.regulation_ko.lexicon import words_of
 from dtrag.packs.regulation_ko.question_concepts import Reading
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, regulation_scores
 
+SIMILARITY = "regulation_similarity"
+COMPARED = 5
+"""First articles that must have vectors for `SIMILARITY`: else the nearest one may not have been compared."""
 FULL_SCORE = 2.0
 """Regulation score, in saturated rare terms, that counts as 1: nine of ten answerable questions stay below it."""
 
@@ -22,7 +25,7 @@ def signals(
     words reach little. `rare_term` is the highest score of a term that one passage contains.
     """
     if not ranked:
-        return dict.fromkeys(PACK_SIGNALS, 0.0)
+        return dict.fromkeys((name for name in PACK_SIGNALS if name != SIMILARITY), 0.0)
     regulation = {article.key: article.regulation for article in ranked}
     best = max(regulation_scores({key: lexical[key] for key in regulation}, regulation).values())
     is_named = scorer.exact(ranked[:1]) is not None
@@ -31,8 +34,11 @@ def signals(
     words = len(words_of(reading.question))
     explained = {position for match in reading.matches if match.size > 1 for position in match.words}
     first = ranked[0]
+    similarities = [article.similarity for article in ranked if article.similarity is not None]
+    known = all(article.similarity is not None for article in ranked[:COMPARED])
     return {
         "regulation_score": min(1.0, best / rare_term / FULL_SCORE) if rare_term > 0.0 else 0.0,
         "regulation_situations": min(1.0, len(explained) / words) if words else 0.0,
         "regulation_covered": float(scorer.covers_all(first) or is_named),
+        **({SIMILARITY: max(similarities)} if known else {}),
     }

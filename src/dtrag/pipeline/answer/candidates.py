@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby, takewhile, zip_longest
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.compounds import about_siblings, compounds_of
 from dtrag.core.text.line_wrapping import displayed
+from dtrag.core.text.numbers import numbers_in
 from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
 
 MAX_CHARACTERS = 600
@@ -46,6 +47,8 @@ _REFERS_ON = re.compile(
     r"|(?:[에을를]|바에|의하여|바를)\s?(?:따른다|의한다|준용한다|따라 정한다)\.*$|[와과]\s?같다\.*$"
 )
 """What a sentence says that only names another place ("별표 1과 같다", "제29조에 따른다", "따로 정한다")."""
+_NUMBERED = re.compile(r"(?:\d[\d,.]*|(?<![가-힣])(?:한|두|세|네|다섯|여섯|일곱|여덟|아홉|열))\s?([가-힣]{1,2})")
+"""A number in a question with the beginning of what it counts (10호봉, 세 개)."""
 FEWEST_LETTERS = 10
 """Letters beside a citation below which a sentence or an item is little more than the citation."""
 _MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
@@ -145,8 +148,9 @@ def of_table(
 ) -> tuple[Sequence[Candidate], Scores]:
     """The candidates without those rows of the best row's table that share nothing of their own with the question.
 
-    The header matches for all rows of a table; what tells them apart are words that some of them have. Where the
-    question has none of these, all rows are equally likely, and quoted in their order.
+    The header matches for all rows of a table; what tells them apart are words that some of them have, before them a
+    number with what it counts (10호봉). Where the question has none of these, all rows are equally likely, and quoted
+    in their order.
     """
     best = candidates[int(np.argmax(scores))]
     if not best.is_row:
@@ -156,6 +160,10 @@ def of_table(
         for place, sentence in enumerate(candidates)
         if (sentence.passage, sentence.around) == (best.passage, best.around)
     }
+    numbered = {place for place in rows if has_number(asked.question, candidates[place])}
+    if numbered:
+        remaining = [place for place in range(len(candidates)) if place not in rows or place in numbered]
+        return [candidates[place] for place in remaining], scores[remaining]
     common = frozenset[int].intersection(*rows.values())
     if all(matched == common for matched in rows.values()):
         in_order = scores.copy()
@@ -163,3 +171,19 @@ def of_table(
         return candidates, in_order
     remaining = [place for place in range(len(candidates)) if rows.get(place) != common]
     return [candidates[place] for place in remaining], scores[remaining]
+
+
+def has_number(question: str, row: Candidate) -> bool:
+    """Whether a cell of the row is a number of the question, and the cell or its header says what it counts."""
+    counted = {(number, match[1]) for match in _NUMBERED.finditer(question) for number in numbers_in(match.group())}
+    cells, headers = row.text.strip("| ").split("|"), row.around.split("|")
+    for cell, header in zip_longest(cells, headers if len(headers) == len(cells) else (), fillvalue=""):
+        numbers, letters = numbers_in(cell), _letters(cell)
+        units = [unit for number, unit in counted if numbers == {number}]
+        if any(letters[:1] == unit[0] if letters else _letters(header).endswith(unit) for unit in units):
+            return True
+    return False
+
+
+def _letters(cell: str) -> str:
+    return "".join(filter(str.isalpha, cell))

@@ -30,6 +30,7 @@ from dtrag.pipeline.answer.candidates import (
     MAX_CHARACTERS,
     NEARLY,
     candidates_of,
+    has_number,
     is_other_case,
     leading,
     of_table,
@@ -50,6 +51,8 @@ EMBEDDED_WITHIN = 5.0
 """Sentences whose score by words lies further below the best one's (a 150th as likely) are not compared."""
 ENOUGH = 0.88
 """Probability that one of the quoted sentences holds the answer at which no further one is quoted."""
+PIECES = 3
+"""Pieces of a table with a number of the question that are quoted: what tells them apart may stand above the rows."""
 LEAST = 0.06
 """A sentence that is less likely to hold the answer is not quoted beside others, unless it is `NEARLY` as likely as the
 likeliest one, as the items of a list are."""
@@ -252,7 +255,11 @@ def _provisions(
     if not sentences:
         return []
     candidates, scores = of_table(asked, *scored(question, asked, passages, sentences, None))
-    valued = {sentence.passage for sentence in candidates if asked.has_value(sentence.text)}
+    tables = _tables(passages, followed)
+    has_value = {
+        id(each) for each in candidates if asked.has_value(each.text) or _names_value(asked, each, passages, tables)
+    }
+    valued = {sentence.passage for sentence in candidates if id(sentence) in has_value}
     citing = {citation.chunk_id for citation in followed}
     telling = {sentence.passage for sentence in candidates if not refers_on(sentence.text)}
     telling |= {place for place in places if passages[place].chunk_id in citing}
@@ -264,9 +271,11 @@ def _provisions(
         if quotes and not alone:
             break
         own = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
-        own = [place for place in own if asked.has_value(candidates[place].text)] or own
+        own = [place for place in own if id(candidates[place]) in has_value] or own
         own = [place for place in own if not is_other_case(asked, candidates[place])] or own
-        own = [place for place in own if not refers_on(candidates[place].text)] or own
+        own = [
+            place for place in own if id(candidates[place]) in has_value or not refers_on(candidates[place].text)
+        ] or own
         if not own:
             continue
         chances = probabilities(scores[own])
@@ -287,6 +296,22 @@ def _provisions(
     return quotes
 
 
+def _tables(passages: Sequence[SearchResult], followed: Sequence[FollowedCitation]) -> list[FollowedCitation]:
+    """The citations of tables in annexes."""
+    annexes = {passage.chunk_id for passage in passages if passage.metadata.get("kind") == "appendix"}
+    return [citation for citation in followed if not annexes.isdisjoint(citation.cited)]
+
+
+def _names_value(
+    asked: QuestionTerms, sentence: Candidate, passages: Sequence[SearchResult], tables: Sequence[FollowedCitation]
+) -> bool:
+    """Whether the sentence cites a table, which has the value that the question asks for."""
+    return asked.value is not None and any(
+        citation.chunk_id == passages[sentence.passage].chunk_id and sentence.start <= citation.start < sentence.end
+        for citation in tables
+    )
+
+
 def _referred_to(
     asked: QuestionTerms,
     sentence: Candidate,
@@ -296,29 +321,35 @@ def _referred_to(
     *,
     limit: int,
 ) -> list[Quote]:
-    """The best part of the provision that the sentence refers to; the best rows of a table that it names."""
+    """The best part of the provision that the sentence refers to; the best rows of a table that it names.
+
+    If it names none, the rows with a number of the question (10호봉) of a table that the provision names elsewhere.
+    """
     passage = passages[sentence.passage]
-    for citation in followed:
-        if citation.chunk_id != passage.chunk_id or not sentence.start <= citation.start < sentence.end:
-            continue
-        place_of = {each.chunk_id: place for place, each in enumerate(passages)}  # the last one is the cited one
+    place_of = {each.chunk_id: place for place, each in enumerate(passages)}  # the last one is the cited one
+    citations = [citation for citation in followed if citation.chunk_id == passage.chunk_id]
+    for citation in sorted(citations, key=lambda each: not sentence.start <= each.start < sentence.end):
+        is_within = sentence.start <= citation.start < sentence.end
         cited = {place_of[key] for key in citation.cited if key in place_of}
         is_table = any(passages[place].metadata.get("kind") == "appendix" for place in cited)
-        if not is_table and not refers_on(sentence.text, passage.text[citation.start : citation.end]):
+        if not is_table and not (is_within and refers_on(sentence.text, passage.text[citation.start : citation.end])):
             continue
         sentences = list(candidates_of(passages, preceding, cited))
         sentences = [each for each in sentences if citation.source in each.text] or sentences
         sentences = [each for each in sentences if each.is_row] or sentences if is_table else sentences
-        if not sentences:
+        numbered = [each for each in sentences if is_table and has_number(asked.question, each)]
+        if not (sentences if is_within else numbered):
             continue
-        candidates, scores = of_table(asked, *scored(asked.question, asked, passages, sentences, None))
-        number = candidates[int(np.argmax(scores))].passage
-        own = [place for place, each in enumerate(candidates) if each.passage == number]
-        chances = probabilities(scores[own])
-        by_start = {candidates[place].start: float(chance) for place, chance in zip(own, chances, strict=True)}
-        before = preceding.get(passages[number].chunk_id)
-        first, *others = of_provision(number, passages[number], by_start, before, min(limit, WHOLE))
-        return [replace(first, further=True), *others]
+        candidates, scores = of_table(asked, *scored(asked.question, asked, passages, numbered or sentences, None))
+        best = candidates[int(np.argmax(scores))].passage
+        quotes: list[Quote] = []
+        for number in sorted({each.passage for each in numbered} or {best}, key=lambda place: place != best)[:PIECES]:
+            own = [place for place, each in enumerate(candidates) if each.passage == number]
+            chances = probabilities(scores[own])
+            by_start = {candidates[place].start: float(chance) for place, chance in zip(own, chances, strict=True)}
+            before = preceding.get(passages[number].chunk_id)
+            quotes += of_provision(number, passages[number], by_start, before, min(limit, WHOLE))
+        return [replace(quotes[0], further=True), *quotes[1:]]
     return []
 
 

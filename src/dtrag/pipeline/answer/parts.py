@@ -31,7 +31,7 @@ def answered(evidence: Evidence) -> tuple[list[Part], list[list[Quote]], list[Se
     for part in evidence.parts:
         of_part = _quotes(part, evidence, len(evidence.parts)) if not part.absent else []
         if of_part:
-            by_provision.setdefault(_provision(_passages(part, evidence)[of_part[0].passage]), []).append(part)
+            by_provision.setdefault(provision(_passages(part, evidence)[of_part[0].passage]), []).append(part)
         elif not part.absent:
             absent.append(replace(part, confidence=replace(part.confidence, decision="abstain")))
     groups = [_joined(group) for group in by_provision.values()]
@@ -60,7 +60,8 @@ def _quotes(part: Part, evidence: Evidence, answers: int) -> list[Quote]:
     )
 
 
-def _provision(passage: SearchResult) -> object:
+def provision(passage: SearchResult) -> object:
+    """What is the same for all passages of a provision."""
     article = passage.metadata.get("article")
     return (passage.metadata.get("document_id"), article) if article else passage.chunk_id
 

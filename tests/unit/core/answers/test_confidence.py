@@ -65,7 +65,7 @@ def test_the_baseline_takes_less_than_a_millisecond() -> None:
 
 def test_the_shipped_weights_have_a_model_for_every_question() -> None:
     weights = shipped()
-    assert set(weights.models) == {"korean", "regulations", "words", "vectors"}
+    assert set(weights.models) == {"korean", "regulations", "regulations_vectors", "words", "vectors"}
     for limits in weights.thresholds.values():
         assert 0 < limits.abstain < limits.review < 1
     assert set(weights.thresholds) == set(weights.models)

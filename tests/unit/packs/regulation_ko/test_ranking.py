@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrag.core.answers.confidence import model_name
 from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.packs.regulation_ko.evidence import signals
+from dtrag.packs.regulation_ko.evidence import SIMILARITY, signals
 from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon
 from dtrag.packs.regulation_ko.question_concepts import read
 from dtrag.packs.regulation_ko.ranking import (
@@ -140,10 +141,21 @@ def _signals(question: str, book: list[Article] = BOOK) -> dict[str, float]:
 def test_signals_lie_between_0_and_1_and_are_those_of_the_confidence() -> None:
     for question, _ in CASES:
         values = _signals(question)
-        assert values.keys() == PACK_SIGNALS.keys()
+        assert values.keys() == PACK_SIGNALS.keys() - {SIMILARITY}
         assert all(0 <= value <= 1 for value in values.values())
+        assert model_name(question, values) == "regulations"
     reading = read("휴학", LEXICON)
     assert set(signals(reading, [], {}, Scorer(reading, IDF), 1.0).values()) == {0.0}
+
+
+def test_the_nearest_article_is_a_signal_where_the_first_ones_have_vectors() -> None:
+    near = [replace(article, similarity=0.01 * place) for place, article in enumerate(BOOK, start=1)]
+    values = _signals("휴학은 몇 학기까지 되나요?", near)
+    assert values.keys() == PACK_SIGNALS.keys()
+    assert values[SIMILARITY] == 0.01 * len(BOOK)
+    assert model_name("휴학은 몇 학기까지 되나요?", values) == "regulations_vectors"
+    without = [replace(article, similarity=None) for article in near[:3]] + near[3:]
+    assert SIMILARITY not in _signals("휴학은 몇 학기까지 되나요?", without)
 
 
 def test_situations_are_the_words_that_forms_of_several_words_explain() -> None:

@@ -46,6 +46,46 @@ def test_a_table_that_is_named_is_quoted_with_the_rows_of_the_question() -> None
     assert answer.split("\n")[1:] == ["복무규정 제6조에 따라 별표 1: 결혼 | 본인 | 5 [2]"]
 
 
+SALARIES = (
+    "단위: 원\n호 봉 | 봉 급 액 | 호 봉 | 봉 급 액\n"
+    "1 | 1,217,300 | 16 | 1,970,700\n5 | 1,440,200 | 20 | 2,079,100\n10 | 1,744,200 | 25 | 2,198,700"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("고용직 10호봉이면 한 달 봉급이 얼마인가요?", "10 | 1,744,200 | 25 | 2,198,700"),
+        ("고용직 20호봉이면 한 달 봉급이 얼마인가요?", "5 | 1,440,200 | 20 | 2,079,100"),
+        ("5급 고용직 1호봉은 한 달에 얼마인가요?", "1 | 1,217,300 | 16 | 1,970,700"),
+    ],
+)
+def test_the_row_with_the_number_of_the_question_is_quoted(question: str, row: str) -> None:
+    first = _passage("제6조", "고용직원의 봉급월액은 별표 4에 명시된 금액으로 한다.")
+    cited = _passage("별표 4", SALARIES, 0.0, kind="appendix", cited_by="복무규정 제6조")
+    quoted = _answer(question, [first, cited], "별표 4", "별표 4").split("별표 4", 2)[2]
+    assert row in quoted and sum(line in quoted for line in SALARIES.split("\n")[2:]) == 1
+
+
+def test_a_table_that_the_provision_names_elsewhere_is_quoted_for_the_number_of_the_question() -> None:
+    text = "① 각 전공은 기준인원의 130%까지 배정한다.\n② 전공 수에 따른 배정비율은 별표와 같다."
+    table = "전공 수 | 1순위 | 2순위\n2개 전공 | 130% | 70%\n3개 전공 | 130% | 100%"
+    passages = [_passage("제6조", text), _passage("별표", table, 0.0, kind="appendix", cited_by="복무규정 제6조")]
+    asked = "전공이 세 개인 학부는 정원의 몇 %까지 배정하나요?"
+    answer = _answer(asked, passages, "별표", "별표")
+    assert "3개 전공 | 130% | 100%" in answer and "2개 전공" not in answer
+    assert "2개 전공" not in _answer("학부는 정원의 몇 %까지 배정하나요?", passages, "별표", "별표")
+
+
+def test_the_provision_that_names_the_table_with_the_value_comes_first() -> None:
+    passages = [
+        _passage("제6조", "봉급월액은 별표 4에 명시된 금액으로 한다.", 0.9),
+        _passage("제7조", "초임호봉은 1천 원 단위로 정한다.", 0.89),
+        _passage("별표 4", SALARIES, 0.0, kind="appendix", cited_by="복무규정 제6조"),
+    ]
+    assert "1,744,200" in _answer("10호봉 봉급은 몇 원인가요?", passages, "별표 4", "별표 4")
+
+
 def test_an_article_that_a_sentence_only_mentions_is_not_quoted() -> None:
     first = _passage("제6조", "제15조의 근무시간을 지키지 아니한 조교에게는 총장이 경고를 하고 보수를 감액한다.")
     cited = _passage("제15조", "근무시간은 9시부터 18시까지로 한다.", 0.0, cited_by="복무규정 제6조")
