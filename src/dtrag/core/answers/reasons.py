@@ -23,11 +23,14 @@ def evidence_in_words(decision: Decision, model: str, values: Mapping[str, float
         extent, covers = (
             ("whole", "the whole question") if values["regulation_covered"] else ("part", "a part of the question")
         )
+        similarity = values.get("regulation_similarity")
+        vectors, near = ("", "") if similarity is None else ("_vectors", "; the nearest one is {similarity} similar")
         return stated(
-            f"evidence_regulations_{extent}",
+            f"evidence_regulations_{extent}{vectors}",
             f"{head}{'the' if head else 'The'} best regulation reaches {{score}} of a full text score, the lexicon "
             "explains {explained} of the question's words as a situation, and the first article covers "
-            f"{covers}.",
+            f"{covers}{near}.",
+            **({} if similarity is None else {"similarity": f"{similarity:.0%}"}),
             score=f"{values['regulation_score']:.0%}",
             explained=f"{values['regulation_situations']:.0%}",
         )

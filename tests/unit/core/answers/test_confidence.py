@@ -184,11 +184,14 @@ def test_korean_words_that_occur_in_part_count_as_known() -> None:
 
 def test_the_reason_of_a_regulation_names_the_signals_that_decided() -> None:
     strong = PackFindings({"regulation_score": 0.9, "regulation_situations": 0.5, "regulation_covered": 1.0})
+    near = PackFindings(dict(strong.signals) | {"regulation_similarity": 0.62})
     weak = PackFindings({"regulation_score": 0.1, "regulation_situations": 0.0, "regulation_covered": 0.0})
     passages = [_passage("휴학은 두 학기까지 한다.", 0.8)]
     answered = confidence_of("학교 쉬고 싶어요", passages, STATISTICS, None, strong)
     refused = confidence_of("학교 쉬고 싶어요", passages, STATISTICS, None, weak)
-    assert answered.decision == "answer"
+    nearest = confidence_of("학교 쉬고 싶어요", passages, STATISTICS, None, near)
+    assert answered.decision == nearest.decision == "answer"
+    assert nearest.reason == f"{answered.reason[:-1]}; the nearest one is 62% similar."
     assert answered.reason.startswith("The best regulation reaches 90% of a full text score")
     assert refused.decision == "abstain"
     assert "reaches 10%" in refused.reason
