@@ -25,7 +25,7 @@ SAMPLES: list[dict[str, Any]] = [
     json.loads(line) for line in (EXAMPLES / "questions.jsonl").read_text("utf-8").splitlines()
 ]
 STILL_WRONG = {
-    "박사학위 논문 심사위원은 몇 명인가요?": "quotes for review (.77) a rule about training before a thesis is examined",
+    "박사학위 논문 심사위원은 몇 명인가요?": "quotes a rule about training before the examination (.77)",
     "How much does the company pay into the pension fund?": "quotes other payments for review (.28)",
 }
 """Each is to be taken out of here by the change that mends it: a test that passes unexpectedly fails."""

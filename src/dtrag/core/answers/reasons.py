@@ -24,9 +24,9 @@ def evidence_in_words(decision: Decision, model: str, values: Mapping[str, float
             ("whole", "the whole question") if values["regulation_covered"] else ("part", "a part of the question")
         )
         similarity = values.get("regulation_similarity")
-        vectors, near = ("", "") if similarity is None else ("_vectors", "; the nearest one is {similarity} similar")
+        near = "" if similarity is None else "; the nearest one is {similarity} similar"
         return stated(
-            f"evidence_regulations_{extent}{vectors}",
+            f"evidence_regulations_{extent}_vectors" if near else f"evidence_regulations_{extent}",
             f"{head}{'the' if head else 'The'} best regulation reaches {{score}} of a full text score, the lexicon "
             "explains {explained} of the question's words as a situation, and the first article covers "
             f"{covers}{near}.",
