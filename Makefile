@@ -19,7 +19,12 @@ UV_COMPILE := $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --
 # The web page: users need no node, because the built page is part of the wheel.
 PAGE := src/dtrag/delivery/page/index.html
 NODE_MODULES := web/node_modules/.package-lock.json
-WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
+# Generated from the routes: the description of the API, and the types of its client, which only checks need.
+API := web/openapi.json
+API_TYPES := web/src/api/schema.ts
+API_DESCRIBED := $(VENV)/.api-described
+PYTHON_SOURCES := $(shell find src/dtrag -name '*.py' 2>/dev/null)
+WEB_SOURCES := $(filter-out $(API) $(API_TYPES),$(shell find web -name node_modules -prune -o -type f -print 2>/dev/null))
 HAS_NODE := node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(+(major < 20 || (major === 20 && minor < 19)))' 2>/dev/null && command -v npm > /dev/null
 WEB_LINTED := web/node_modules/.linted
 WEB_TESTED := web/node_modules/.tested
@@ -123,7 +128,17 @@ lint-web: setup-dev
 test-web: setup-dev
 	@$(WEB_CHECKED)$(MAKE) --no-print-directory web $(WEB_TESTED) && $(NPM) run --silent e2e
 
-$(WEB_LINTED): $(NODE_MODULES) $(WEB_SOURCES)
+$(API_DESCRIBED): $(READY) $(PYTHON_SOURCES) scripts/write_openapi.py
+	@$(BIN)/python scripts/write_openapi.py
+	@touch $@
+
+$(API): $(API_DESCRIBED)  # its time is that of its last change
+	@test -f $@ || $(BIN)/python scripts/write_openapi.py
+
+$(API_TYPES): $(API) $(NODE_MODULES)
+	@$(NPM) run --silent api > /dev/null
+
+$(WEB_LINTED): $(NODE_MODULES) $(WEB_SOURCES) $(API_TYPES)
 	$(NPM) run --silent types && $(NPM) run --silent lint
 	@touch $@
 

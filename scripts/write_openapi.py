@@ -1,8 +1,7 @@
-"""Writes web/openapi.json, from which the client of the web page is generated, from the routes of the service.
+"""Writes web/openapi.json from the routes of the service; `npm --prefix web run api` makes the types of the page's
+client from it. Neither file is committed: `make lint-web` calls both, and an unchanged description is left as it is.
 
     .venv/bin/python scripts/write_openapi.py
-
-A test compares the file with the output of this script. Then `npm --prefix web run api` writes the types of the client.
 """
 
 from __future__ import annotations
@@ -23,5 +22,6 @@ def description() -> str:
 
 
 if __name__ == "__main__":
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(description(), encoding="utf-8")
+    described = description()
+    if not FILE.is_file() or FILE.read_text(encoding="utf-8") != described:
+        FILE.write_text(described, encoding="utf-8")

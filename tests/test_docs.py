@@ -181,8 +181,8 @@ def declared_variables() -> set[str]:
 
 
 def script_of(page: str) -> ModuleType:
-    """The script that writes a page of the reference, or the description of the routes."""
-    name = "write_openapi" if page == "openapi" else f"write_{page}_page"
+    """The script that writes a page of the reference."""
+    name = f"write_{page}_page"
     spec = spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -195,12 +195,6 @@ def script_of(page: str) -> ModuleType:
 def test_a_generated_page_is_current(name: str) -> None:
     script = script_of(name)
     assert text_of(script.PAGE) == script.page(), f"run: .venv/bin/python scripts/write_{name}_page.py"
-
-
-def test_the_description_of_the_routes_is_current() -> None:
-    """The client of the web page is generated from it."""
-    script = script_of("openapi")
-    assert text_of(script.FILE) == script.description(), "run: .venv/bin/python scripts/write_openapi.py"
 
 
 def test_the_option_tables_of_the_command_line_are_current() -> None:

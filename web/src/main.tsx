@@ -1,10 +1,10 @@
 import { render } from "preact";
-import { startConnection } from "./app/connection";
-import { startPreferences } from "./app/preferences";
-import { startRouter } from "./app/router";
-import { startSession } from "./app/session";
+import { startConnection } from "./state/connection";
+import { startPreferences } from "./state/preferences";
+import { startRouter } from "./state/router";
+import { startSession } from "./state/session";
 import { Shell } from "./app/Shell";
-import { startShortcuts } from "./app/shortcuts";
+import { startShortcuts } from "./state/shortcuts";
 import "./design/tokens.css";
 import "./design/base.css";
 

@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../parts/Button";
 import { t } from "../text/common";
-import { connection, recoveries, tryNow } from "./connection";
-import { signOut, signOutProblem } from "./session";
+import { connection, recoveries, tryNow } from "../state/connection";
+import { signOut, signOutProblem } from "../state/session";
 import styles from "./ConnectionNotice.module.css";
 
 const SHOWN_MS = 4000;

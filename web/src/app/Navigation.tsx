@@ -4,8 +4,8 @@ import { Badge } from "../parts/Badge";
 import { Button } from "../parts/Button";
 import { Icon } from "../parts/Icon";
 import { t } from "../text/common";
-import { href, route } from "./router";
-import { caller, mayOpen, signOut } from "./session";
+import { href, route } from "../state/router";
+import { caller, mayOpen, signOut } from "../state/session";
 import { GROUPS, VIEWS } from "./views";
 import styles from "./Navigation.module.css";
 

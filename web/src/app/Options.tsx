@@ -3,8 +3,8 @@ import { Dialog } from "../parts/Dialog";
 import { Segmented } from "../parts/Segmented";
 import { t } from "../text/common";
 import { language } from "../text/language";
-import { chooseLanguage, chooseShortcuts, chooseTheme, shortcutsOn, theme, THEMES } from "./preferences";
-import { shortcuts } from "./shortcuts";
+import { chooseLanguage, chooseShortcuts, chooseTheme, shortcutsOn, theme, THEMES } from "../state/preferences";
+import { shortcuts } from "../state/shortcuts";
 import styles from "./Options.module.css";
 
 const LANGUAGES = [

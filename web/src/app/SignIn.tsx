@@ -5,7 +5,7 @@ import { Button } from "../parts/Button";
 import { Field } from "../parts/Field";
 import { RetryButton } from "../parts/States";
 import { t } from "../text/common";
-import { signIn } from "./session";
+import { signIn } from "../state/session";
 import styles from "./SignIn.module.css";
 
 export function SignIn({ ended }: { ended: boolean }) {

@@ -1,7 +1,7 @@
 /** The views of the page, in the order of the navigation. A new view is one line here (see web/README.md). */
 import type { ComponentType } from "preact";
 import type { IconName } from "../parts/Icon";
-import type { Role } from "./session";
+import type { Role } from "../state/session";
 
 export type Group = "use" | "content" | "quality" | "govern";
 export const GROUPS: readonly Group[] = ["use", "content", "quality", "govern"];

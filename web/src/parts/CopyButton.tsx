@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { announce } from "../app/announce";
+import { announce } from "../state/announce";
 import { t } from "../text/common";
 import { Button } from "./Button";
 

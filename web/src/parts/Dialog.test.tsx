@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { announce } from "../app/announce";
-import { LiveRegion } from "../app/LiveRegion";
+import { announce } from "../state/announce";
+import { LiveRegion } from "./LiveRegion";
 import { mount } from "../test/setup";
 import { Dialog } from "./Dialog";
 

@@ -2,9 +2,9 @@
  * where its content cannot be shown again. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { openDialogs } from "../app/announce";
-import { LiveRegion } from "../app/LiveRegion";
-import { route } from "../app/router";
+import { openDialogs } from "../state/announce";
+import { LiveRegion } from "./LiveRegion";
+import { route } from "../state/router";
 import { t } from "../text/common";
 import { Button } from "./Button";
 import styles from "./Dialog.module.css";

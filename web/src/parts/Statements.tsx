@@ -1,6 +1,6 @@
 /** Notes and reasons of the service, each in the language of the page where it is known. */
 import type { Problem } from "../api/problem";
-import { sayAll, sayProblem, sayStatement, type Statement } from "../text/statements";
+import { sayAll, sayProblem, sayStatement, type Statement } from "../state/statements";
 
 export function StatementItems({ statements }: { statements: readonly Statement[] }) {
   return (

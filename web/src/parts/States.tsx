@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Problem, ProblemKind } from "../api/problem";
-import type { Resource } from "../app/resource";
-import { signOut } from "../app/session";
+import type { Resource } from "../state/resource";
+import { signOut } from "../state/session";
 import { t, type CommonKey } from "../text/common";
-import { sayProblem } from "../text/statements";
+import { sayProblem } from "../state/statements";
 import { Button } from "./Button";
 import { CopyButton } from "./CopyButton";
 import styles from "./States.module.css";

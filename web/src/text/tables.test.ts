@@ -16,7 +16,7 @@ const modules = import.meta.glob<{ tables: Tables }>(["../views/*/text.ts", "../
 const TABLES: [name: string, folder: string, tables: Tables][] = [
   ["common", ".", common],
   ...Object.entries(modules).map(([path, module]): [string, string, Tables] => {
-    const folder = path.replace("../", "").replace("/text.ts", "");
+    const folder = path.replace("..", "").replace("/text.ts", "");
     return [folder, folder, module.tables];
   }),
 ];

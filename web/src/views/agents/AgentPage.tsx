@@ -1,9 +1,9 @@
 /** One agent: a test question, its manifest, editions and spending; editors change and delete it. */
 import { useState } from "preact/hooks";
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
-import { href, navigate, route } from "../../app/router";
-import { mayAs } from "../../app/session";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
+import { href, navigate, route } from "../../state/router";
+import { mayAs } from "../../state/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";

@@ -1,5 +1,5 @@
 /** The exported manifest, the editions or the spending of an agent. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
 import { Facts } from "../../parts/Facts";

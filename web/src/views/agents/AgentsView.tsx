@@ -1,7 +1,7 @@
 /** Agents: question answering that is limited to branches of the category tree, each with its own options. */
-import { useResource } from "../../app/resource";
-import { href, route } from "../../app/router";
-import { mayAs } from "../../app/session";
+import { useResource } from "../../state/resource";
+import { href, route } from "../../state/router";
+import { mayAs } from "../../state/session";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { DataTable } from "../../parts/DataTable";

@@ -1,5 +1,5 @@
 /** The branches of an agent by the names of their categories; one that is gone, as the agent has it. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import type { Branch } from "../../parts/branches";
 import { pathText } from "../../text/path-text";

@@ -1,7 +1,7 @@
 /** A change of an agent, which the address holds: a new edition, refused when somebody else changed it in the meantime. */
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
-import { navigate } from "../../app/router";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
+import { navigate } from "../../state/router";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Loaded } from "../../parts/States";

@@ -1,5 +1,5 @@
 /** A manifest as JSON, to read, to copy and to save. */
-import { saveAs } from "../../app/save-as";
+import { saveAs } from "../../state/save-as";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { t } from "./text";

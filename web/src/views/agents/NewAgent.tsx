@@ -1,7 +1,7 @@
 /** A new agent: all its fields are in the address, so that a link can propose one, and a reload keeps them. */
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
-import { href, navigate } from "../../app/router";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
+import { href, navigate } from "../../state/router";
 import { api } from "../../api/client";
 import { Page } from "../../parts/Page";
 import { Loaded } from "../../parts/States";

@@ -1,5 +1,5 @@
 /** How many documents the ticked branches hold today. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { pathKey, type Selection } from "../../parts/branches";
 import { Loaded } from "../../parts/States";

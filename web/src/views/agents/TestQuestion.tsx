@@ -1,7 +1,7 @@
 /** A question to the agent, with its answer and the sources; the question is in the address. */
 import { useRef } from "preact/hooks";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Badge } from "../../parts/Badge";
@@ -11,7 +11,7 @@ import { Loaded } from "../../parts/States";
 import { formatPercent } from "../../text/texts";
 import { address } from "./state";
 import { partNames } from "../../text/part-names";
-import { sayStatement } from "../../text/statements";
+import { sayStatement } from "../../state/statements";
 import { t } from "./text";
 import styles from "./Agents.module.css";
 

@@ -1,6 +1,6 @@
 /** The address of the agents: #/agents, #/agents/new?branch=HR/Leave, #/agents/AGENT?part=editions, #/agents/AGENT/edit. */
-import { categories, integer, oneOf, queryState, text } from "../../app/query";
-import { href } from "../../app/router";
+import { categories, integer, oneOf, queryState, text } from "../../state/query";
+import { href } from "../../state/router";
 import type { components } from "../../api/schema";
 
 export const PARTS = ["ask", "manifest", "editions", "spending"] as const;

@@ -2,7 +2,7 @@
 import { Markdown } from "../../parts/Markdown";
 import { QuotedAnswer } from "../../parts/QuotedText";
 import { CitationMark } from "./CitationMark";
-import type { Turn } from "./turns";
+import type { Turn } from "./turn";
 
 export function AnswerText({ turn }: { turn: Turn }) {
   const cite = (number: number, key: number) => <CitationMark key={key} turn={turn} number={number} />;

@@ -1,7 +1,6 @@
 /** An article of a regulation: when it was amended, what it cites and what cites it. */
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
-import { viewOf } from "../../app/views";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { Loaded } from "../../parts/States";
 import { t } from "./text";
@@ -44,11 +43,7 @@ function Row({ name, values, links = false }: { name: string; values: readonly s
         {values.map((value, index) => (
           <span key={value}>
             {index > 0 && ", "}
-            {links && viewOf("regulations") ? (
-              <a href={href("regulations", { query: { at: value } })}>{value}</a>
-            ) : (
-              value
-            )}
+            {links ? <a href={href("regulations", { query: { at: value } })}>{value}</a> : value}
           </span>
         ))}
       </dd>

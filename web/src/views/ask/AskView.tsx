@@ -1,9 +1,9 @@
 /** Ask: questions and answers in the middle, the open source beside them, the question below. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { recoveries } from "../../app/connection";
-import { route } from "../../app/router";
-import { useShortcuts } from "../../app/shortcuts";
-import { useMedia } from "../../app/use-media";
+import { recoveries } from "../../state/connection";
+import { route } from "../../state/router";
+import { useShortcuts } from "../../state/shortcuts";
+import { useMedia } from "../../state/use-media";
 import { Button } from "../../parts/Button";
 import { Failure, Loading } from "../../parts/States";
 import { Composer } from "./Composer";

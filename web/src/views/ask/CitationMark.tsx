@@ -4,7 +4,7 @@ import { Quotation } from "../../parts/QuotedText";
 import { sourceName } from "./source-name";
 import { address } from "./state";
 import { t } from "./text";
-import type { Source, Turn } from "./turns";
+import type { Source, Turn } from "./turn";
 import styles from "./CitationMark.module.css";
 
 const OPEN_MS = 250;

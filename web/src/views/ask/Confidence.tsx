@@ -4,7 +4,7 @@ import { Icon } from "../../parts/Icon";
 import { StatementText } from "../../parts/Statements";
 import { formatPercent, formatSeconds } from "../../text/texts";
 import { t } from "./text";
-import type { Answer } from "./turns";
+import type { Answer } from "./turn";
 import styles from "./Confidence.module.css";
 
 type Judgement = "answer" | "review" | "abstain" | "unfinished";

@@ -1,7 +1,7 @@
 /** The stored conversations of this key: open one to go on with it, or delete it. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import type { components } from "../../api/schema";

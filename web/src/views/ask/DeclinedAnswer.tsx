@@ -1,10 +1,11 @@
 /** A question that the documents do not answer: what was searched, and where to go on. */
-import { href } from "../../app/router";
+import { href } from "../../state/router";
 import { Button } from "../../parts/Button";
 import { languageOf } from "../../text/language";
 import { address } from "./state";
 import { t } from "./text";
-import { newConversationId, type Answer, type Turn } from "./turns";
+import type { Answer, Turn } from "./turn";
+import { newConversationId } from "./turns";
 import styles from "./DeclinedAnswer.module.css";
 
 type Declined = NonNullable<Answer["declined"]>;

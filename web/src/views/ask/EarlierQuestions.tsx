@@ -4,7 +4,7 @@ import { languageOf } from "../../text/language";
 import { formatDate } from "../../text/texts";
 import { linkToAsk } from "./state";
 import { t } from "./text";
-import type { EarlierQuestion, Turn } from "./turns";
+import type { EarlierQuestion, Turn } from "./turn";
 import styles from "./EarlierQuestions.module.css";
 
 export function AnsweredBefore({ before }: { before: EarlierQuestion }) {

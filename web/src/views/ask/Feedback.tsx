@@ -1,6 +1,6 @@
 /** Was the answer right? A vote, which its voter can change or take back, and a reason in a dialog. */
 import { useState } from "preact/hooks";
-import { announce } from "../../app/announce";
+import { announce } from "../../state/announce";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
@@ -8,7 +8,8 @@ import { Field } from "../../parts/Field";
 import { ProblemText } from "../../parts/Statements";
 import { t as common } from "../../text/common";
 import { t } from "./text";
-import { vote, type Turn, type Vote } from "./turns";
+import type { Turn, Vote } from "./turn";
+import { vote } from "./turns";
 import styles from "./Feedback.module.css";
 
 type Thumbs = "up" | "down";

@@ -8,7 +8,8 @@ import { SourcePanel } from "./SourcePanel";
 import { sourceName } from "./source-name";
 import { address, openSource } from "./state";
 import { t } from "./text";
-import { shown, type Source, type Turn } from "./turns";
+import type { Source, Turn } from "./turn";
+import { shown } from "./turns";
 import styles from "./OpenSource.module.css";
 
 export function currentSource(): { turn: Turn; source: Source } | null {

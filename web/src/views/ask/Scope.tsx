@@ -1,6 +1,6 @@
 /** Where to search: categories, an agent and a date. The line shows what is set, the dialog changes it. */
 import { useState } from "preact/hooks";
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { branchAt, documentsIn, type Branch } from "../../parts/branches";

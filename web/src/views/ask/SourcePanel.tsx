@@ -1,8 +1,7 @@
 /** The source of a citation in its document: the quotation and what it needs marked, scrolled there. */
 import { useEffect, useRef } from "preact/hooks";
-import { useDocumentText, windowAround } from "../../app/document-text";
-import { href } from "../../app/router";
-import { viewOf } from "../../app/views";
+import { useDocumentText, windowAround } from "../../state/document-text";
+import { href } from "../../state/router";
 import type { components } from "../../api/schema";
 import { Button } from "../../parts/Button";
 import { slicePoints, type Span } from "../../parts/code-points";
@@ -13,7 +12,7 @@ import { languageOf } from "../../text/language";
 import { formatDate } from "../../text/texts";
 import { ArticleFacts } from "./ArticleFacts";
 import { t } from "./text";
-import type { Source } from "./turns";
+import type { Source } from "./turn";
 import styles from "./SourcePanel.module.css";
 
 type Part = components["schemas"]["DocumentTextShape"];
@@ -99,7 +98,7 @@ function Facts({ source, part, asOf }: { source: Source; part: Part; asOf: strin
   return (
     <div class={styles.facts}>
       <p class={styles.title}>
-        {viewOf("documents") ? <a href={linkTo(source)}>{source.title}</a> : source.title}
+        <a href={linkTo(source)}>{source.title}</a>
         {page !== null && <strong>{t("source.page", { n: page })}</strong>}
       </p>
       <p class={styles.small}>

@@ -2,7 +2,7 @@
 import { sourceNames } from "./source-name";
 import { address } from "./state";
 import { t } from "./text";
-import type { Turn } from "./turns";
+import type { Turn } from "./turn";
 import styles from "./Sources.module.css";
 
 export function Sources({ turn }: { turn: Turn }) {

@@ -1,6 +1,5 @@
 /** A question with its answer: while it is written, when it is there, and when it failed. */
-import { href } from "../../app/router";
-import { viewOf } from "../../app/views";
+import { href } from "../../state/router";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { Failure } from "../../parts/States";
@@ -15,7 +14,8 @@ import { Feedback } from "./Feedback";
 import { Sources } from "./Sources";
 import { linkToAsk } from "./state";
 import { t } from "./text";
-import { retry, type Answer, type Turn } from "./turns";
+import type { Answer, Turn } from "./turn";
+import { retry } from "./turns";
 import { progressOf } from "./progress";
 import styles from "./TurnCard.module.css";
 
@@ -79,7 +79,7 @@ function Actions({ turn, last }: { turn: Turn; last: boolean }) {
           {t("ask.retry")}
         </Button>
       )}
-      {traceId && viewOf("trace") && (
+      {traceId && (
         <a class={styles.link} href={href("trace", { path: [traceId] })}>
           {t("ask.trace")}
         </a>

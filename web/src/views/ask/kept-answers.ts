@@ -3,9 +3,8 @@
  *
  * They end with the tab or the session, and count only while the service still gives the same text to this caller.
  */
-import { STORED_ANSWERS as KEY } from "../../app/session";
-import type { Settings } from "./state";
-import type { Answer, Turn } from "./turns";
+import { STORED_ANSWERS as KEY } from "../../state/session";
+import type { Answer, Settings, Turn } from "./turn";
 
 interface Kept {
   conversation: string;

@@ -1,6 +1,6 @@
 /** What is being done for a running answer, by the step that ended last. */
 import { t, type AskKey } from "./text";
-import type { Turn } from "./turns";
+import type { Turn } from "./turn";
 
 const NEXT: Record<string, AskKey> = {
   "": "ask.asking",

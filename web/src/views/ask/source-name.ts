@@ -1,7 +1,7 @@
 /** What a source is called in its answer, told apart from others with the same label. */
 import { distinctLabels } from "../../parts/source-labels";
 import { t } from "./text";
-import type { Source, Turn } from "./turns";
+import type { Source, Turn } from "./turn";
 
 export function sourceNames({ sources }: Turn): string[] {
   const labelled = sources.map((source) => ({ ...source, address: source.url }));

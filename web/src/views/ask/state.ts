@@ -1,6 +1,6 @@
 /** The address of the view: what is asked, of which part of the documents, and which source is open. */
-import { categories, queryState, text } from "../../app/query";
-import type { Turn } from "./turns";
+import { categories, queryState, text } from "../../state/query";
+import type { Settings, Turn } from "./turn";
 
 export const address = queryState({
   /** The question; opening the link asks it under the rights of the reader. */
@@ -13,12 +13,6 @@ export const address = queryState({
   /** The open source: number of the turn, dot, number of the source. */
   source: text(),
 });
-
-export interface Settings {
-  scope: string[][];
-  agent: string;
-  as_of: string;
-}
 
 export function settingsNow(): Settings {
   const { scope, agent, as_of } = address.read();

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { newConversationId, reset, retry, show, shown, stop, vote, type Answer } from "./turns";
+import type { Answer } from "./turn";
+import { newConversationId, reset, retry, show, shown, stop, vote } from "./turns";
 
 const SETTINGS = { scope: [["A", "B"]], agent: "", as_of: "2024-03-01" };
 const ANSWER = {

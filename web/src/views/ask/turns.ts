@@ -1,42 +1,14 @@
 /** Questions and answers of the conversation that is shown; what streams into them, and what reloading keeps. */
 import { signal } from "@preact/signals";
-import { announce } from "../../app/announce";
-import { whenSessionEnds } from "../../app/session";
+import { announce } from "../../state/announce";
+import { whenSessionEnds } from "../../state/session";
 import { api } from "../../api/client";
 import { asProblem, isAbort, problemFrom, type Problem } from "../../api/problem";
 import type { components } from "../../api/schema";
 import { eventsOf } from "../../api/sse";
-import type { Settings } from "./state";
 import { forgetAnswers, keepAnswer, keptAnswer } from "./kept-answers";
 import { t } from "./text";
-
-export type Source = components["schemas"]["SourceShape"];
-export type EarlierQuestion = components["schemas"]["EarlierQuestionShape"];
-export type Answer = components["schemas"]["ChatResponse"];
-
-export interface Turn {
-  id: number;
-  question: string;
-  settings: Settings;
-  /** `stored`: from an earlier visit, with its text but without its sources. */
-  state: "running" | "done" | "stopped" | "failed" | "stored" | "withheld";
-  /** The text so far. */
-  text: string;
-  /** The step that ended last. */
-  step: string;
-  sources: readonly Source[];
-  answer: Answer | null;
-  /** The id of its trace, by which it is rated; "" before there is an answer, and when the service does not know it. */
-  traceId: string;
-  /** What this caller said of the answer. */
-  vote: Vote;
-  problem: Problem | null;
-}
-
-export interface Vote {
-  thumbs: "up" | "down" | null;
-  reason: string;
-}
+import type { Answer, Settings, Source, Turn, Vote } from "./turn";
 
 const NO_VOTE: Vote = { thumbs: null, reason: "" };
 

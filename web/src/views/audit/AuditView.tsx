@@ -1,6 +1,6 @@
 /** Audit log: search, pages, and the proof that no line was changed. */
 import { useEffect, useState } from "preact/hooks";
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Badge, type Tone } from "../../parts/Badge";

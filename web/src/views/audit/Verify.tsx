@@ -1,6 +1,6 @@
 /** The proof that no line of the log was changed; with an earlier head, also that none is missing at the end. */
 import { useState } from "preact/hooks";
-import { announce } from "../../app/announce";
+import { announce } from "../../state/announce";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import type { components } from "../../api/schema";

@@ -1,5 +1,5 @@
 /** What the audit log is searched for: the query of the link. */
-import { integer, oneOf, queryState, text, type StateOf } from "../../app/query";
+import { integer, oneOf, queryState, text, type StateOf } from "../../state/query";
 
 export const DECISIONS = ["", "allowed", "denied", "done"] as const;
 const shape = {

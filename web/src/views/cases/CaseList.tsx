@@ -1,7 +1,7 @@
 /** The cases in pages, with filters. */
 import { pathText } from "../../text/path-text";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { Button } from "../../parts/Button";

@@ -1,8 +1,7 @@
 /** A passage of a case, with the text that it has today. */
 import { pathText } from "../../text/path-text";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
-import { viewOf } from "../../app/views";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { Failure, Loading } from "../../parts/States";
@@ -51,13 +50,9 @@ export function CasePassage({ id, changed }: { id: string; changed: boolean }) {
   return (
     <div class={styles.passage}>
       <p class={styles.title}>
-        {viewOf("documents") ? (
-          <a href={href("documents", { path: [data.document], query: { passage: `${data.start}-${data.end}` } })}>
-            {title}
-          </a>
-        ) : (
-          title
-        )}{" "}
+        <a href={href("documents", { path: [data.document], query: { passage: `${data.start}-${data.end}` } })}>
+          {title}
+        </a>{" "}
         {changed && <Badge tone="warn">{t("passage.changed")}</Badge>}
       </p>
       <p class={styles.text}>{data.text}</p>

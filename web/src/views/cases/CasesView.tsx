@@ -1,7 +1,7 @@
 /** Case memory: questions that were answered before, how good those answers are, and whether they may be reused. */
 import type { ComponentChildren } from "preact";
-import { useResource } from "../../app/resource";
-import { route } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { route } from "../../state/router";
 import { api } from "../../api/client";
 import { Page } from "../../parts/Page";
 import { Loaded } from "../../parts/States";

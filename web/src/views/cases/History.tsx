@@ -1,5 +1,5 @@
 /** Interactions with a case, newest first; only administrators may read them. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
 import { Loaded } from "../../parts/States";

@@ -1,8 +1,8 @@
 /** The cases that are most similar to a question, as Ask would find them. */
 import { useEffect, useRef } from "preact/hooks";
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
-import { useShortcuts } from "../../app/shortcuts";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
+import { useShortcuts } from "../../state/shortcuts";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { DataTable } from "../../parts/DataTable";

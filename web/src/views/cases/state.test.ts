@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { navigate } from "../../app/router";
+import { navigate } from "../../state/router";
 import { address, filtersOf, justBefore, placeOf } from "./state";
 
 test("filters are read from the address, and left out when they are not set", () => {

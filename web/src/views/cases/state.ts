@@ -1,5 +1,5 @@
 /** The address of the case memory: #/cases?status=archived&stale=1, #/cases?q=…, #/cases/CASE. */
-import { oneOf, queryState, text } from "../../app/query";
+import { oneOf, queryState, text } from "../../state/query";
 import type { components } from "../../api/schema";
 
 export const METHODS = ["semantic", "cosine", "jaccard", "euclidean"] as const;

@@ -1,7 +1,7 @@
 /** An existing category or a new one; the existing ones are suggested. */
 import { useId } from "preact/hooks";
-import { formatPath } from "../../app/query";
-import { useResource } from "../../app/resource";
+import { formatPath } from "../../state/query";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import type { Branch } from "../../parts/branches";
 import { t } from "./text";

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
-import { href, navigate } from "../../app/router";
-import { mayAs } from "../../app/session";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
+import { href, navigate } from "../../state/router";
+import { mayAs } from "../../state/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";

@@ -1,10 +1,10 @@
 /** All documents, the newest first, and the place to add files. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
-import { usePaged } from "../../app/paged";
-import { href } from "../../app/router";
-import { mayAs } from "../../app/session";
-import { useMedia } from "../../app/use-media";
+import { usePaged } from "../../state/paged";
+import { href } from "../../state/router";
+import { mayAs } from "../../state/session";
+import { useMedia } from "../../state/use-media";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { kindName } from "../../parts/file-kinds";

@@ -1,5 +1,5 @@
 /** Documents: the list with uploads, or one document. */
-import { route } from "../../app/router";
+import { route } from "../../state/router";
 import { DocumentPage } from "./DocumentPage";
 import { DocumentsPage } from "./DocumentsPage";
 

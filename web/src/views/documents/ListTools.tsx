@@ -1,7 +1,7 @@
 /** Search, filters and order of the list of documents; all of them are in the address. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import type { Branch } from "../../parts/branches";
 import { Field } from "../../parts/Field";

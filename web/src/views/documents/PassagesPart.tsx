@@ -1,6 +1,6 @@
 /** The passages of a document in their order; each leads to its place in the text. */
 import { pathText } from "../../text/path-text";
-import { usePaged } from "../../app/paged";
+import { usePaged } from "../../state/paged";
 import { api } from "../../api/client";
 import { Empty, Failure, Loading } from "../../parts/States";
 import { VirtualList } from "../../parts/VirtualList";

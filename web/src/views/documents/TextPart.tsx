@@ -1,6 +1,6 @@
 /** The text of a document in windows around what is marked, cut at its passages. */
 import { useEffect, useRef } from "preact/hooks";
-import { useDocumentText } from "../../app/document-text";
+import { useDocumentText } from "../../state/document-text";
 import { Button } from "../../parts/Button";
 import type { Span } from "../../parts/code-points";
 import { DocumentText } from "../../parts/DocumentText";

@@ -1,9 +1,9 @@
 /** Adding files: drop them here or choose them; below, how far each one is. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { caller } from "../../app/session";
+import { caller } from "../../state/session";
 import { Button } from "../../parts/Button";
 import { ADVISED_SUFFIXES, CONTENT_TYPES, FILE_KINDS } from "../../parts/file-kinds";
-import { formatPath, parsePath } from "../../app/query";
+import { formatPath, parsePath } from "../../state/query";
 import { CategoryField } from "./CategoryField";
 import { chosen, dropped, type Found } from "./files";
 import { t } from "./text";

@@ -1,16 +1,16 @@
 /** The files that are being added: the whole, each one, and what failed. */
 import { useState } from "preact/hooks";
-import { href } from "../../app/router";
+import { href } from "../../state/router";
 import { Badge, type Tone } from "../../parts/Badge";
 import { Meter } from "../../parts/Bars";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { Said, StatementItems } from "../../parts/Statements";
 import { VirtualList } from "../../parts/VirtualList";
-import { sayProblem } from "../../text/statements";
+import { sayProblem } from "../../state/statements";
 import { formatPercent } from "../../text/texts";
-import { formatPath, parsePath } from "../../app/query";
-import { saveAs } from "../../app/save-as";
+import { formatPath, parsePath } from "../../state/query";
+import { saveAs } from "../../state/save-as";
 import { pathText } from "../../text/path-text";
 import { CategoryField } from "./CategoryField";
 import { t, type DocumentsKey } from "./text";

@@ -1,9 +1,8 @@
 /** Who can see a document, and through which branch of the categories. */
 import { pathText } from "../../text/path-text";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
-import { caller, mayWholeTreeAs } from "../../app/session";
-import { viewOf } from "../../app/views";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
+import { caller, mayWholeTreeAs } from "../../state/session";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Badge } from "../../parts/Badge";
@@ -62,11 +61,7 @@ function Group({ title, sights }: { title: string; sights: readonly Sight[] }) {
           {sights.map((sight) => (
             <tr key={`${sight.kind} ${sight.id || sight.name}`}>
               <th scope="row">
-                {sight.kind === "agent" && viewOf("agents") ? (
-                  <a href={href("agents", { path: [sight.id] })}>{sight.name}</a>
-                ) : (
-                  sight.name
-                )}{" "}
+                {sight.kind === "agent" ? <a href={href("agents", { path: [sight.id] })}>{sight.name}</a> : sight.name}{" "}
                 {sight.role && (
                   <Badge>{sight.role === "public" ? t("who.public") : common(`role.${sight.role}`)}</Badge>
                 )}

@@ -1,5 +1,5 @@
 /** The addresses of the documents: the list, and one document with what is marked in it. */
-import { integer, list, oneOf, queryState, text } from "../../app/query";
+import { integer, list, oneOf, queryState, text } from "../../state/query";
 import type { components } from "../../api/schema";
 import type { Span } from "../../parts/code-points";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Problem } from "../../api/problem";
-import { announcement } from "../../app/announce";
+import { announcement } from "../../state/announce";
 import type { Found } from "./files";
 import { addFiles, clear, counts, failuresAsCsv, items, move, pause, retryAll, skipped } from "./uploads";
 

@@ -2,11 +2,11 @@
 import { computed, signal } from "@preact/signals";
 import { upload } from "../../api/client";
 import { asProblem, isAbort, type Problem } from "../../api/problem";
-import { announce } from "../../app/announce";
-import { whenSessionEnds } from "../../app/session";
+import { announce } from "../../state/announce";
+import { whenSessionEnds } from "../../state/session";
 import type { components } from "../../api/schema";
 import type { Found, FoundFile } from "./files";
-import { sayAll, type Statement } from "../../text/statements";
+import { sayAll, type Statement } from "../../state/statements";
 import { t } from "./text";
 
 export type Placement = components["schemas"]["PlacementShape"];

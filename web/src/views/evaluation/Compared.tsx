@@ -1,5 +1,5 @@
 /** A run against an earlier one: differences per measure, then the questions that changed. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Badge, type Tone } from "../../parts/Badge";
 import { Button } from "../../parts/Button";

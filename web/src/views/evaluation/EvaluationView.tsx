@@ -1,5 +1,5 @@
 /** Evaluation: the runs that were kept, one run with its questions, and two runs side by side. */
-import { route } from "../../app/router";
+import { route } from "../../state/router";
 import { Page } from "../../parts/Page";
 import { RunList } from "./RunList";
 import { RunPage } from "./RunPage";

@@ -1,6 +1,6 @@
 /** A question with its values; opened, what the run stored of it, and ways to ask it again: as such, or for its trace. */
 import { useState } from "preact/hooks";
-import { href, navigate } from "../../app/router";
+import { href, navigate } from "../../state/router";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";

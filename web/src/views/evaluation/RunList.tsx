@@ -1,6 +1,6 @@
 /** The kept runs in pages, with the plots of one set. */
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { CopyButton } from "../../parts/CopyButton";
 import { DataTable } from "../../parts/DataTable";

@@ -1,6 +1,6 @@
 /** One run: its measures with intervals, its questions, or its differences from another run. */
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
 import { Facts } from "../../parts/Facts";

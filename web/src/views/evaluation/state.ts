@@ -1,5 +1,5 @@
 /** The address of the evaluation: #/evaluation?set=…&after=…, #/evaluation/RUN?measure=…&words=…, #/evaluation/RUN?against=RUN. */
-import { flag, integer, queryState, text } from "../../app/query";
+import { flag, integer, queryState, text } from "../../state/query";
 import type { components } from "../../api/schema";
 
 /** Runs of a page of the list, and the questions that are shown at first. */

@@ -1,7 +1,7 @@
 /** The one agent of a public key, with the branches that it answers from. */
 import { useId } from "preact/hooks";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { Loaded } from "../../parts/States";
 import { t } from "./text";

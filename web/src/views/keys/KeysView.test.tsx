@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { load } from "../../app/session";
+import { load } from "../../state/session";
 import { mount } from "../../test/setup";
 import KeysView from "./KeysView";
 

@@ -1,8 +1,8 @@
 /** Keys: who may use the service, and what each sees. */
 import { useState } from "preact/hooks";
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
-import { caller } from "../../app/session";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
+import { caller } from "../../state/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import type { components } from "../../api/schema";

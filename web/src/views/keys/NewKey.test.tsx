@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { load, session } from "../../app/session";
+import { load, session } from "../../state/session";
 import { mount } from "../../test/setup";
 import { NewKey } from "./NewKey";
 

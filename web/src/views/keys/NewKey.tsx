@@ -1,8 +1,8 @@
 /** The form for a new key; afterwards its secret, once. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
-import { caller, signIn } from "../../app/session";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
+import { caller, signIn } from "../../state/session";
 import { api, type Body } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";

@@ -1,5 +1,5 @@
 /** What a provision cites, and which provisions of all regulations cite it. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { Loaded } from "../../parts/States";

@@ -1,5 +1,5 @@
 /** A regulation on two days, provision by provision side by side. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { segments } from "../../parts/code-points";

@@ -1,5 +1,5 @@
 /** Where a provision is in its regulation, with links to the provisions before and after it. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { address, asOfQuery, linkToProvision, linkToRegulation, nameIn, type Listed, type Provision } from "./state";
 import { t } from "./text";

@@ -1,5 +1,5 @@
 /** The provisions under their chapters (편, 장, 절), with links to their texts. */
-import { href } from "../../app/router";
+import { href } from "../../state/router";
 import { Badge } from "../../parts/Badge";
 import { Empty } from "../../parts/States";
 import { address, headingsOf, linkToProvision, nameIn, type Heading, type Listed, type Outline } from "./state";

@@ -1,7 +1,7 @@
 /** An article, appendix or addendum: its text, when it was amended, what it cites and what cites it. */
 import { pathText } from "../../text/path-text";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { Facts } from "../../parts/Facts";

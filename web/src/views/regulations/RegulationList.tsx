@@ -1,6 +1,6 @@
 /** The regulations as they are valid on a day, found by letters of their names or codes. */
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
 import { Field } from "../../parts/Field";

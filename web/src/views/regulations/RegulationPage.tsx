@@ -1,6 +1,6 @@
 /** One regulation: its outline, two of its days side by side, or its citations that need a look. */
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { Page } from "../../parts/Page";
 import { Segmented } from "../../parts/Segmented";

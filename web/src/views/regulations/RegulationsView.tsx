@@ -1,5 +1,5 @@
 /** Korean regulations: a list, outlines, articles with their citations, editions side by side, and what to check. */
-import { route } from "../../app/router";
+import { route } from "../../state/router";
 import { ProvisionPage } from "./ProvisionPage";
 import { RegulationPage } from "./RegulationPage";
 import { RegulationsPage } from "./RegulationsPage";

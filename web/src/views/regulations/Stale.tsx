@@ -1,5 +1,5 @@
 /** Citations that need a look: of provisions that changed or were repealed after them, and of missing ones. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { DataTable } from "../../parts/DataTable";

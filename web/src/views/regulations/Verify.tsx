@@ -1,7 +1,7 @@
 /** Whether what a pasted text cites exists, and whether its quotations are in the cited provisions. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { pointsIn } from "../../parts/code-points";

@@ -1,7 +1,7 @@
 /** The text whose citations are checked. It is never in the address, and ends with the session. */
 import { signal } from "@preact/signals";
 import type { components } from "../../api/schema";
-import { whenSessionEnds } from "../../app/session";
+import { whenSessionEnds } from "../../state/session";
 import { pointsIn } from "../../parts/code-points";
 
 type Schemas = components["schemas"];

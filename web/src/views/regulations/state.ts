@@ -3,8 +3,8 @@
  * #/regulations?at=NAME%20ARTICLE (an article), #/regulations?show=stale, #/regulations?show=verify.
  */
 import type { components } from "../../api/schema";
-import { integer, oneOf, queryState, text } from "../../app/query";
-import { href } from "../../app/router";
+import { integer, oneOf, queryState, text } from "../../state/query";
+import { href } from "../../state/router";
 
 /** What the first page shows. */
 export const SHOWN = ["list", "stale", "verify"] as const;

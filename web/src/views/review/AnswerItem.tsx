@@ -1,15 +1,14 @@
 /** An answer with a low confidence: a person confirms it, or picks the passages that answer the question. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useShortcuts } from "../../app/shortcuts";
-import { href } from "../../app/router";
+import { useShortcuts } from "../../state/shortcuts";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { Markdown } from "../../parts/Markdown";
 import { languageOf } from "../../text/language";
-import { Decisions } from "./Decisions";
+import { Decisions, Reasons } from "./Decisions";
 import { FindPassages } from "./FindPassages";
-import { answerOf, changedSince, hashesOf, type Passage } from "./items";
-import { Reasons, type Answering } from "./ItemPanel";
+import { answerOf, changedSince, hashesOf, type Answering, type Passage } from "./items";
 import { PassageList } from "./PassageList";
 import { t } from "./text";
 import styles from "./AnswerItem.module.css";

@@ -1,7 +1,7 @@
 /** Choosing one category of the tree. */
 import { useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { rowsOf } from "../../parts/branches";
 import { Button } from "../../parts/Button";

@@ -1,15 +1,15 @@
-/** Approve, correct or skip, with a note for all three. A decision is final: the item leaves the queue. */
+/** Why an item waits; and approve, correct or skip it, with a note. A decision is final: the item leaves the queue. */
 import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { announce } from "../../app/announce";
-import { useShortcuts } from "../../app/shortcuts";
+import { announce } from "../../state/announce";
+import { useShortcuts } from "../../state/shortcuts";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
 import { Field } from "../../parts/Field";
-import { ProblemText } from "../../parts/Statements";
-import { canApprove } from "./items";
-import type { Deciding } from "./ItemPanel";
+import { ProblemText, StatementItems } from "../../parts/Statements";
+import type { Statement } from "../../state/statements";
+import { canApprove, type Deciding } from "./items";
 import { t } from "./text";
 import styles from "./Decisions.module.css";
 
@@ -80,6 +80,19 @@ export function Decisions({ item, hashes, onDecided, onStale, correct }: Props) 
         </Button>
       </div>
       {!approvable && <p class={styles.hint}>{t("decide.noProposal")}</p>}
+    </section>
+  );
+}
+
+/** Why the item waits; the sentences are the service's. */
+export function Reasons({ reasons }: { reasons: readonly Statement[] }) {
+  if (reasons.length === 0) return null;
+  return (
+    <section class={styles.section}>
+      <h3>{t("item.reasons")}</h3>
+      <ul class={styles.reasons}>
+        <StatementItems statements={reasons} />
+      </ul>
     </section>
   );
 }

@@ -1,17 +1,15 @@
 /** A document whose category is uncertain: a person accepts the proposed one, or picks another. */
 import { useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
-import { href } from "../../app/router";
-import { useShortcuts } from "../../app/shortcuts";
-import { viewOf } from "../../app/views";
+import { href } from "../../state/router";
+import { useShortcuts } from "../../state/shortcuts";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { Button } from "../../parts/Button";
 import { formatPercent } from "../../text/texts";
 import { CategoryDialog } from "./CategoryDialog";
-import { Decisions } from "./Decisions";
-import { categoryOf } from "./items";
-import { Reasons, type Deciding } from "./ItemPanel";
+import { Decisions, Reasons } from "./Decisions";
+import { categoryOf, type Deciding } from "./items";
 import { t } from "./text";
 import styles from "./DocumentItem.module.css";
 
@@ -22,7 +20,7 @@ export function DocumentItem({ item, onDecided, onStale }: Deciding) {
   useShortcuts(waiting ? [{ keys: "c", label: () => t("document.choose"), run: () => setChoosing(true) }] : []);
   return (
     <>
-      {item.document_id && viewOf("documents") && (
+      {item.document_id && (
         <p>
           <a href={href("documents", { path: [item.document_id] })}>{t("document.open")}</a>
         </p>

@@ -1,7 +1,7 @@
 /** A search for passages that the answer did not consider. */
 import { useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
-import { announce } from "../../app/announce";
+import { announce } from "../../state/announce";
 import { passagesFor, SearchForm } from "../../parts/SearchForm";
 import type { Passage } from "./items";
 import { PassageList } from "./PassageList";

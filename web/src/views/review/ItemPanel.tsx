@@ -1,32 +1,16 @@
 /** One item: what it is about, what is proposed and why, and the decision. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RefObject } from "preact";
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
-import { StatementItems } from "../../parts/Statements";
 import { Loaded } from "../../parts/States";
-import type { Statement } from "../../text/statements";
 import { formatDateTime, formatPercent } from "../../text/texts";
 import { AnswerItem } from "./AnswerItem";
 import { DocumentItem } from "./DocumentItem";
 import { titleOf, type Item } from "./items";
 import { t } from "./text";
 import styles from "./ItemPanel.module.css";
-
-export interface Deciding {
-  item: Item;
-  onDecided: () => void;
-  /** The item was decided elsewhere, or its passages changed. */
-  onStale: () => void;
-}
-
-export interface Answering extends Deciding {
-  /** Passages that a search found and the reviewer added: the item is read again with them. */
-  added: readonly string[];
-  onAdd: (id: string) => void;
-  loading: boolean;
-}
 
 interface Props {
   id: string;
@@ -97,18 +81,5 @@ function Facts({ item }: { item: Item }) {
         <span>{t("item.decided", { name: item.decided_by, time: formatDateTime(item.decided_at) })}</span>
       )}
     </p>
-  );
-}
-
-/** Why the item waits; the sentences are the service's. */
-export function Reasons({ reasons }: { reasons: readonly Statement[] }) {
-  if (reasons.length === 0) return null;
-  return (
-    <section class={styles.section}>
-      <h3>{t("item.reasons")}</h3>
-      <ul class={styles.reasons}>
-        <StatementItems statements={reasons} />
-      </ul>
-    </section>
   );
 }

@@ -1,8 +1,8 @@
 /** Review queue: what the machine was unsure about, least confident first, and a person's decision about each. */
 import { useEffect, useRef } from "preact/hooks";
-import { useResource } from "../../app/resource";
-import { useShortcuts } from "../../app/shortcuts";
-import { useMedia } from "../../app/use-media";
+import { useResource } from "../../state/resource";
+import { useShortcuts } from "../../state/shortcuts";
+import { useMedia } from "../../state/use-media";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { Page } from "../../parts/Page";

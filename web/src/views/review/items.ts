@@ -1,8 +1,22 @@
 /** Items of the queue in the shape that the view shows; their `proposal` is an open object in the API. */
 import type { components } from "../../api/schema";
-import type { Statement } from "../../text/statements";
+import type { Statement } from "../../state/statements";
 
 export type Item = components["schemas"]["ItemShape"];
+
+export interface Deciding {
+  item: Item;
+  onDecided: () => void;
+  /** The item was decided elsewhere, or its passages changed. */
+  onStale: () => void;
+}
+
+export interface Answering extends Deciding {
+  /** Passages that a search found and the reviewer added: the item is read again with them. */
+  added: readonly string[];
+  onAdd: (id: string) => void;
+  loading: boolean;
+}
 
 export interface Passage {
   id: string;

@@ -1,6 +1,6 @@
 /** The address of the review queue: #/review/ITEM?from=100. */
-import { integer, queryState } from "../../app/query";
-import { navigate, route } from "../../app/router";
+import { integer, queryState } from "../../state/query";
+import { navigate, route } from "../../state/router";
 
 export const PAGE = 100;
 export const address = queryState({ from: integer(0) });

@@ -1,6 +1,6 @@
 /** What narrows the search. Every change is in the address at once; the search follows. */
 import { useState } from "preact/hooks";
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";

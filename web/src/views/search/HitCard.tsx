@@ -1,8 +1,7 @@
 /** One hit: its text with the matched words, and beside it what each stage of the search made of it. */
 import { useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
-import { href } from "../../app/router";
-import { viewOf } from "../../app/views";
+import { href } from "../../state/router";
 import { Badge } from "../../parts/Badge";
 import { Button } from "../../parts/Button";
 import { pointsIn, slicePoints } from "../../parts/code-points";
@@ -50,7 +49,7 @@ export function HitCard({ hit, position, query }: { hit: Hit; position: number; 
 
 function TitleLink({ hit }: { hit: Hit }) {
   const id = documentOf(hit);
-  if (!id || !viewOf("documents")) return <>{hit.title}</>;
+  if (!id) return <>{hit.title}</>;
   return <a href={href("documents", { path: [id], query: { passage: `${hit.start}-${hit.end}` } })}>{hit.title}</a>;
 }
 

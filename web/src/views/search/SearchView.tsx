@@ -1,9 +1,9 @@
 /** Search explorer: what the search finds, and why each hit stands where it stands. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { announce } from "../../app/announce";
-import { useResource } from "../../app/resource";
-import { caller } from "../../app/session";
-import { useShortcuts } from "../../app/shortcuts";
+import { announce } from "../../state/announce";
+import { useResource } from "../../state/resource";
+import { caller } from "../../state/session";
+import { useShortcuts } from "../../state/shortcuts";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";

@@ -1,8 +1,7 @@
 /** Why a document is not among the results: its best passage, and where the search left it. */
 import { useState } from "preact/hooks";
 import type { components } from "../../api/schema";
-import { href } from "../../app/router";
-import { viewOf } from "../../app/views";
+import { href } from "../../state/router";
 import { Button } from "../../parts/Button";
 import { Field } from "../../parts/Field";
 import { Said } from "../../parts/Statements";
@@ -66,13 +65,9 @@ function Answer({ response, id }: { response: Response; id: string }) {
   return (
     <div class={styles.answer}>
       <p>
-        {viewOf("documents") ? (
-          <a href={href("documents", { path: [id] })}>
-            <code>{id}</code>
-          </a>
-        ) : (
+        <a href={href("documents", { path: [id] })}>
           <code>{id}</code>
-        )}
+        </a>
       </p>
       {position > 0 && <p>{t("why.present", { n: position })}</p>}
       {absence && (

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { navigate } from "../../app/router";
+import { navigate } from "../../state/router";
 import { address, curlOf, documentIdIn, filterCount, fullRequest, metadataOf, NO_FILTERS, requestOf } from "./state";
 
 const ID = "fe33954e-0b71-54eb-a9a0-db8e4cbdfc3a";

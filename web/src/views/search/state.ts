@@ -1,5 +1,5 @@
 /** The address of the search explorer, and the request that it stands for. */
-import { categories, integer, list, oneOf, queryState, text, type StateOf } from "../../app/query";
+import { categories, integer, list, oneOf, queryState, text, type StateOf } from "../../state/query";
 import type { components } from "../../api/schema";
 import { CONTENT_TYPES, type ContentType } from "../../parts/file-kinds";
 

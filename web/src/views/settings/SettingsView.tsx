@@ -1,7 +1,7 @@
 /** Settings and health: how this service works now, for reading. */
-import { queryState, flag, text } from "../../app/query";
-import { useResource } from "../../app/resource";
-import { mayWholeTreeAs } from "../../app/session";
+import { queryState, flag, text } from "../../state/query";
+import { useResource } from "../../state/resource";
+import { mayWholeTreeAs } from "../../state/session";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Badge, type Tone } from "../../parts/Badge";

@@ -1,6 +1,6 @@
 /** The last question before a version becomes active: what changes, and whether wider access is accepted. */
 import { useState } from "preact/hooks";
-import { announce } from "../../app/announce";
+import { announce } from "../../state/announce";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";

@@ -1,6 +1,6 @@
 /** The differences between a version and another one; the other is in the address. */
 import { useId } from "preact/hooks";
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Loaded } from "../../parts/States";

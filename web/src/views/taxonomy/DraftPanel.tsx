@@ -1,6 +1,6 @@
 /** The changes that are not yet proposed: undo them, or propose them as a version. */
 import { useId, useRef, useState } from "preact/hooks";
-import { announce } from "../../app/announce";
+import { announce } from "../../state/announce";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";

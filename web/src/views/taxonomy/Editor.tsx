@@ -1,10 +1,10 @@
 /** The tree with the draft applied; what is selected can be changed by buttons, or by keys on the tree. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { announce } from "../../app/announce";
-import { formatPath } from "../../app/query";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
-import { mayWholeTreeAs } from "../../app/session";
+import { announce } from "../../state/announce";
+import { formatPath } from "../../state/query";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
+import { mayWholeTreeAs } from "../../state/session";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { branchAt, documentsIn, pathKey, type Branch } from "../../parts/branches";

@@ -1,6 +1,6 @@
 /** A search for documents of the category, to send single ones to a part whatever their words. */
 import { useState } from "preact/hooks";
-import { announce } from "../../app/announce";
+import { announce } from "../../state/announce";
 import { pathKey } from "../../parts/branches";
 import { passagesFor, SearchForm } from "../../parts/SearchForm";
 import type { Path } from "./operations";

@@ -1,6 +1,6 @@
 /** The split of a category into new ones below it: their names, and which documents go where. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { announce } from "../../app/announce";
+import { announce } from "../../state/announce";
 import { Button } from "../../parts/Button";
 import type { Branch } from "../../parts/branches";
 import { Dialog } from "../../parts/Dialog";

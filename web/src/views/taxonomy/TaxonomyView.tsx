@@ -1,6 +1,6 @@
 /** The category tree: its draft, its versions, and what a version would change. */
-import { href, route } from "../../app/router";
-import { mayWholeTreeAs } from "../../app/session";
+import { href, route } from "../../state/router";
+import { mayWholeTreeAs } from "../../state/session";
 import { Page } from "../../parts/Page";
 import { Editor } from "./Editor";
 import { VersionPage } from "./VersionPage";

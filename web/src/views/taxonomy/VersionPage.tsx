@@ -1,8 +1,8 @@
 /** One version: its changes, its differences from another, what it would do, and bringing it in. */
 import { useState } from "preact/hooks";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
-import { mayWholeTreeAs } from "../../app/session";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
+import { mayWholeTreeAs } from "../../state/session";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { Empty, Loaded } from "../../parts/States";

@@ -1,5 +1,5 @@
 /** All versions of the tree, the newest first. */
-import { useResource } from "../../app/resource";
+import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Badge } from "../../parts/Badge";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { documentsIn, type Branch } from "../../parts/branches";
-import { route } from "../../app/router";
+import { route } from "../../state/router";
 import { applied, operationFrom, readOperations, type Operation } from "./operations";
 import { sentenceOf } from "./sentences";
 import { keywordsOf, splitFrom, tooManyKeywords } from "./split";

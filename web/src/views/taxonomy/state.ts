@@ -1,7 +1,7 @@
 /** The address of the view: the draft and the selected category are in it, so that Back undoes a change. */
-import { announce } from "../../app/announce";
-import { href, navigate } from "../../app/router";
-import { formatPath, list, parsePath, queryState, text } from "../../app/query";
+import { announce } from "../../state/announce";
+import { href, navigate } from "../../state/router";
+import { formatPath, list, parsePath, queryState, text } from "../../state/query";
 import { readOperations, resultOf, type Operation, type Path } from "./operations";
 import { t } from "./text";
 

@@ -1,5 +1,5 @@
 /** The documents behind an answer, by their titles; those that were deleted since by their ids. */
-import { href } from "../../app/router";
+import { href } from "../../state/router";
 import { t } from "./text";
 import type { Trace } from "./trace-facts";
 import styles from "./Calls.module.css";

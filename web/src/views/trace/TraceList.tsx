@@ -1,8 +1,8 @@
 /** The newest answers, each with its judgement and time. */
-import { integer, oneOf, queryState } from "../../app/query";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
-import { mayWholeTreeAs } from "../../app/session";
+import { integer, oneOf, queryState } from "../../state/query";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
+import { mayWholeTreeAs } from "../../state/session";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { Button } from "../../parts/Button";

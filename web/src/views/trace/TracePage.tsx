@@ -1,7 +1,7 @@
 /** How one answer was made. Its address is its permanent link. */
 import type { ComponentChildren } from "preact";
-import { useResource } from "../../app/resource";
-import { href } from "../../app/router";
+import { useResource } from "../../state/resource";
+import { href } from "../../state/router";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { CopyButton } from "../../parts/CopyButton";

@@ -1,5 +1,5 @@
 /** Traces: the list of answers, or how one of them was made. */
-import { route } from "../../app/router";
+import { route } from "../../state/router";
 import { TraceList } from "./TraceList";
 import { TracePage } from "./TracePage";
 

@@ -1,22 +1,15 @@
-/** What the reader chose for this browser: language, theme, shortcuts. Stored locally and shared between tabs. */
+/** What the reader chose for this browser: language, theme, shortcuts. Preferences locally and shared between tabs. */
 import { effect, signal } from "@preact/signals";
 import { language, preferredLanguage, type Language } from "../text/language";
-import { onTabMessage, tellTabs } from "./tabs";
+import { onTabMessage, tellTabs, type Preferences, type Theme } from "./tabs";
 
-export type Theme = "system" | "light" | "dark";
 export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 const KEY = "dtrag.preferences";
-
-export interface Stored {
-  language?: Language;
-  theme?: Theme;
-  shortcuts?: boolean;
-}
 
 export const theme = signal<Theme>("system");
 export const shortcutsOn = signal(true);
 
-function read(): Stored {
+function read(): Preferences {
   try {
     const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? "{}");
     return typeof value === "object" && value !== null ? value : {};
@@ -25,7 +18,7 @@ function read(): Stored {
   }
 }
 
-function write(change: Stored): void {
+function write(change: Preferences): void {
   try {
     localStorage.setItem(KEY, JSON.stringify({ ...read(), ...change }));
   } catch {
@@ -35,7 +28,7 @@ function write(change: Stored): void {
   tellTabs({ kind: "preferences", change });
 }
 
-function apply(stored: Stored): void {
+function apply(stored: Preferences): void {
   if (stored.language) language.value = stored.language;
   if (stored.theme && THEMES.includes(stored.theme)) theme.value = stored.theme;
   if (stored.shortcuts !== undefined) shortcutsOn.value = stored.shortcuts;

@@ -5,7 +5,7 @@ import type { Problem } from "../api/problem";
 import type { components } from "../api/schema";
 import { asProblem } from "../api/problem";
 import { t } from "../text/common";
-import { readKorean } from "../text/statements";
+import { readKorean } from "./statements";
 import { announce } from "./announce";
 import { onTabMessage, tellTabs } from "./tabs";
 

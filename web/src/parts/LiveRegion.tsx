@@ -1,6 +1,6 @@
 /** Where sentences are read out: one in the page, and one in each dialog, of which only the topmost is filled. */
 import { useEffect, useState } from "preact/hooks";
-import { announcement, openDialogs } from "./announce";
+import { announcement, openDialogs } from "../state/announce";
 
 /** The number of the last sentence that was shown; it is not read out again by another region. */
 let lastShown = 0;

@@ -1,7 +1,16 @@
 /** Messages between the tabs of this browser, so that they agree on session, language and theme. */
-import type { Stored } from "./preferences";
+import type { Language } from "../text/language";
 
-export type TabMessage = { kind: "preferences"; change: Stored } | { kind: "signed-in" } | { kind: "signed-out" };
+export type Theme = "system" | "light" | "dark";
+
+/** What the reader chose for this browser. */
+export interface Preferences {
+  language?: Language;
+  theme?: Theme;
+  shortcuts?: boolean;
+}
+
+export type TabMessage = { kind: "preferences"; change: Preferences } | { kind: "signed-in" } | { kind: "signed-out" };
 
 type Listener = (message: TabMessage) => void;
 const listeners = new Set<Listener>();

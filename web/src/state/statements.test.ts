@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { language } from "./language";
-import { partNames } from "./part-names";
+import { language } from "../text/language";
+import { partNames } from "../text/part-names";
 import { korean, sayStatement } from "./statements";
 
 const SEARCHED = { code: "searched", text: "Searched: 5,040 passages.", values: { passages: "5,040" } };

@@ -5,9 +5,9 @@
 import { signal } from "@preact/signals";
 import { api } from "../api/client";
 import type { Problem, Statement } from "../api/problem";
-import { filled } from "./fill";
-import { language, languageOf } from "./language";
-import type { Language } from "./tags";
+import { filled } from "../text/fill";
+import { language, languageOf } from "../text/language";
+import type { Language } from "../text/tags";
 
 export type { Statement };
 
