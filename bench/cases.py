@@ -29,7 +29,6 @@ from dtrag.core.text.analysis import language
 from dtrag.core.text.questions import content_terms
 from dtrag.errors import DtragError
 from dtrag.evaluation.question_pairs import PairsReport, QuestionPair, judged, read_pairs
-from dtrag.memory.same_question_gate import gate
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
 
@@ -89,7 +88,7 @@ def same(arguments: argparse.Namespace) -> None:
         chosen = [pair for pair in pairs if language(pair.base) == code]
         if not chosen:
             continue
-        show_gate(judged(chosen, gate()), code)
+        show_gate(judged(chosen), code)
         show_curve(chosen, [word_share(pair) for pair in chosen], WORD_SHARES, f"{code}: same content words")
         if embedder is not None and not embedder.languages.isdisjoint({code, "*"}):
             show_curve(chosen, cosines(chosen, embedder), COSINES, f"{code}: cosine of {embedder.id}")

@@ -69,7 +69,6 @@ from dtrag.memory.reflection import Reflection
 from dtrag.memory.retention import Retention
 from dtrag.memory.reuse import Reuse
 from dtrag.memory.review_cases import ReviewCases
-from dtrag.memory.same_question_gate import gate
 from dtrag.memory.suggesting import Suggester
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
@@ -246,7 +245,7 @@ class App:
         settings, record = self.settings, self.audit.record
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
         self.reuse = Reuse(
-            stores.cases, self.index, gate, self._suggester, committed=COMMITTED_PAIRS, delta=settings.cbr_delta
+            stores.cases, self.index, self._suggester, committed=COMMITTED_PAIRS, delta=settings.cbr_delta
         )
         self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
         self.feedback = FeedbackOnAnswers(

@@ -28,17 +28,6 @@ ROUNDS = {"memory": 1_000, "postgres": 100}
 
 
 @dataclass(frozen=True)
-class Same:
-    """What the gate of this test says: equal texts ask the same."""
-
-    same: bool
-
-
-def gate() -> object:
-    return lambda base, other: Same(base == other)
-
-
-@dataclass(frozen=True)
 class Written:
     """The present state of a document."""
 
@@ -63,7 +52,7 @@ class World:
         self.random = random.Random(seed)
         self.nodes = nodes
         self.documents: dict[int, Written] = {}
-        self.reuse = Reuse(stores.cases, stores.index, gate, committed=DecisionCounts(600, 0))  # type: ignore[arg-type]
+        self.reuse = Reuse(stores.cases, stores.index, committed=DecisionCounts(600, 0))
         self.cases: list[Case] = []
 
     def key(self, number: int) -> str:

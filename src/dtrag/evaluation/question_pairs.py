@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dtrag.core.cases.same_question import SameQuestion
+from dtrag.core.cases.same_question import SameQuestion, same_question
 from dtrag.core.metrics.proportion import clopper_pearson
 from dtrag.errors import InvalidInput
-from dtrag.memory.same_question_gate import Gate
 
 MAX_PAIRS = 100_000
 OTHER_KIND = "unlabelled"
@@ -130,6 +129,6 @@ def _pair(line: str, place: str) -> QuestionPair:
     )
 
 
-def judged(pairs: Sequence[QuestionPair], gate: Gate) -> PairsReport:
+def judged(pairs: Sequence[QuestionPair]) -> PairsReport:
     """The gate's decision about each pair."""
-    return PairsReport(tuple((pair, gate(pair.base, pair.other)) for pair in pairs))
+    return PairsReport(tuple((pair, same_question(pair.base, pair.other)) for pair in pairs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal, TypedDict
@@ -18,7 +18,6 @@ from dtrag.core.cases.evidence import standing_of
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.memory.maintenance import pages, require_maintainer
-from dtrag.memory.same_question_gate import gate
 from dtrag.ports import AgentStore, CaseStore, Index, KeyStore
 
 MADE_FROM_ANSWERS = frozenset({"answer", "answers", "case", "cases"})
@@ -114,8 +113,7 @@ class CaseAuditor:
                     stale.add(row["case_id"])
             rows += await self._voted_down(cases)
         rows += _figures(active, reach if agents else None)
-        same = await asyncio.to_thread(gate)
-        rows += await asyncio.to_thread(_duplicates, active, lambda left, right: same(left, right).same)
+        rows += await asyncio.to_thread(_duplicates, active)
         order = list(FINDINGS)
         rows.sort(key=lambda row: (order.index(row["finding"]), row["case_id"]))
         cited = sum(bool(case.passages) for case in active)
@@ -219,10 +217,10 @@ def _figures(cases: Iterable[Case], reach: frozenset[int] | None) -> list[AuditR
     return rows
 
 
-def _duplicates(cases: Sequence[Case], same: Callable[[str, str], bool]) -> list[AuditRow]:
+def _duplicates(cases: Sequence[Case]) -> list[AuditRow]:
     return [
         _row(pair.case, "duplicate", details=f"of {pair.into.case_id}: dtrag cbr consolidate")
-        for pair in duplicates(cases, same)
+        for pair in duplicates(cases)
         if pair.into is not None
     ]
 

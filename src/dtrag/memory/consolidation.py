@@ -24,7 +24,6 @@ from dtrag.core.cases.consolidation import (
 from dtrag.core.cases.votes import Replacement
 from dtrag.errors import Conflict, NotFound
 from dtrag.memory.maintenance import all_cases, require_maintainer
-from dtrag.memory.same_question_gate import gate
 from dtrag.ports import CaseStore, Recorder, unrecorded
 
 BATCH = 100
@@ -71,10 +70,7 @@ class Consolidation:
         cases = await all_cases(self._store)
         shown = await self._shown()
         votes = await self._votes([case for case in cases if may_be_poor(case)])
-        same = await asyncio.to_thread(gate)
-        planned = await asyncio.to_thread(
-            archivings, cases, lambda left, right: same(left, right).same, votes, shown, now
-        )
+        planned = await asyncio.to_thread(archivings, cases, votes, shown, now)
         if dry_run:
             return ConsolidationReport(run_id, True, len(cases), tuple(planned))
         done, conflicts = await self._apply(planned, run_id)

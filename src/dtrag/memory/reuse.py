@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Literal, Protocol
+from typing import Literal
 
 from cachetools import TTLCache
 
@@ -32,6 +32,7 @@ from dtrag.core.cases.evidence import (
     reusable,
     standing_of,
 )
+from dtrag.core.cases.same_question import Gate, same_question
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import InvalidInput
@@ -54,18 +55,6 @@ COUNTS_S = 10.0
 """How long the counts of a restricted scope are kept, in seconds, once the decisions count instead of the pairs."""
 
 Silence = Literal["", "no_case", "other_question", "stale", "evidence", "conflict", "late", "other_scope"]
-
-
-class Judgement(Protocol):
-    """The decision of the gate about two questions."""
-
-    @property
-    def same(self) -> bool:
-        """Whether they ask the same."""
-
-
-Gate = Callable[[str, str], Judgement]
-"""Whether two questions ask the same; called in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +91,20 @@ class _Verified:
 class Reuse:
     """Finds the verified case of a question in the cases of one store.
 
-    `gate` returns the gate; its first call may take a while. `committed` counts the decisions of the gate on the
-    committed trap pairs; they are the evidence until the collection has enough decisions of its own. `delta` is the
-    largest accepted share of wrong decisions. Raises `InvalidInput` for one outside of (0, 1).
+    `gate` decides whether two questions ask the same. `committed` counts its decisions on the committed trap pairs;
+    they are the evidence until the collection has enough decisions of its own. `delta` is the largest accepted share
+    of wrong decisions. Raises `InvalidInput` for one outside of (0, 1).
     """
 
     def __init__(
         self,
         store: CaseStore,
         index: Index,
-        gate: Callable[[], Gate],
         suggester: Suggester | None = None,
         *,
         committed: DecisionCounts,
         delta: float = DELTA,
+        gate: Gate = same_question,
         gate_seconds: float = GATE_S,
     ) -> None:
         if not 0.0 < delta < 1.0:
@@ -129,10 +118,6 @@ class Reuse:
         self._delta = delta
         self._gate_seconds = gate_seconds
         self._counts: TTLCache[Scope, DecisionCounts] = TTLCache(256, COUNTS_S)
-
-    async def load(self) -> None:
-        """Load the gate now, so that no question waits for it."""
-        await asyncio.to_thread(self._gate)
 
     async def evidence_for(self, viewer: Viewer) -> CollectionEvidence:
         """As `evidence`, for what the viewer may see."""
@@ -235,7 +220,7 @@ class Reuse:
 
         Raises `TimeoutError` after the time for the comparisons, so that no thread is busy with an answered question.
         """
-        asks_the_same, asked_hash = self._gate(), question_hash(question)
+        asked_hash = question_hash(question)
         end = time.monotonic() + self._gate_seconds * timeout_multiplier()
         same = []
         for case in cases:
@@ -243,7 +228,7 @@ class Reuse:
                 raise TimeoutError
             if case.as_of != scope.as_of:
                 continue
-            if asks_the_same(case.query, question).same if case.query else case.query_hash == asked_hash:
+            if self._gate(case.query, question).same if case.query else case.query_hash == asked_hash:
                 same.append(case)
         return same
 

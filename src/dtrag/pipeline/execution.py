@@ -126,8 +126,6 @@ class Pipeline:
     async def load(self, run: Run, question: str | None = None) -> None:
         """Load the models that the question needs (None: that any question may need)."""
         await run.engine.load(question, scope=run.scope)
-        if run.reuse is not None and remembers(run):
-            await run.reuse.load()
         models: tuple[object, ...] = (run.model, run.critic)
         for model in models:
             if isinstance(model, Warmable):

@@ -15,10 +15,11 @@ from dtrag.app import App
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseChange, CitedPassage, DecisionCounts, ReuseDecision, content_hash
+from dtrag.core.cases.same_question import SameQuestion
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
-from dtrag.memory.reuse import Gate, Reuse
+from dtrag.memory.reuse import Reuse
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.testing.in_memory import add_texts, open_in_memory
 
@@ -227,14 +228,11 @@ async def test_with_a_strict_delta_nothing_is_reused() -> None:
 async def test_comparisons_that_take_too_long_end_and_the_memory_is_silent(app: App) -> None:
     compared: list[str] = []
 
-    def gate() -> Gate:
-        def same(known: str, question: str) -> object:
-            compared.append(known)
-            raise AssertionError
-
-        return same  # type: ignore[return-value]
+    def same(known: str, question: str) -> SameQuestion:
+        compared.append(known)
+        raise AssertionError
 
     await stored(app, "Parental leave")
-    reuse = Reuse(app.case_store, app.index, gate, committed=DecisionCounts(600, 0), gate_seconds=0.0)
+    reuse = Reuse(app.case_store, app.index, committed=DecisionCounts(600, 0), gate=same, gate_seconds=0.0)
     recalled = await asyncio.wait_for(reuse.recall(QUESTION, EVERYTHING), 60)
     assert (recalled.silence, recalled.case, compared) == ("late", None, [])

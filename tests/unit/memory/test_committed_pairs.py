@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dtrag.core.cases.case import DecisionCounts
 from dtrag.core.cases.evidence import COMMITTED_PAIRS, collection_evidence
-from dtrag.memory.same_question_gate import gate
+from dtrag.core.cases.same_question import same_question
 
 PAIRS = Path(__file__).resolve().parents[3] / "bench" / "cases"
 
@@ -15,6 +15,6 @@ PAIRS = Path(__file__).resolve().parents[3] / "bench" / "cases"
 def test_the_constant_is_what_the_gate_decides_about_the_trap_pairs() -> None:
     rows = [json.loads(line) for file in sorted(PAIRS.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()]
     traps = [row for row in rows if not row["same"]]
-    accepted = [row["id"] for row in traps if gate()(row["base"], row["other"]).same]
+    accepted = [row["id"] for row in traps if same_question(row["base"], row["other"]).same]
     assert DecisionCounts(len(traps) - len(accepted), len(accepted)) == COMMITTED_PAIRS, accepted
     assert collection_evidence(DecisionCounts(), COMMITTED_PAIRS).allowed

@@ -94,6 +94,12 @@ async def test_a_similar_question_is_offered_and_nothing_else_changes(app: App, 
     assert SIMILAR not in str(facts)
 
 
+async def test_a_question_in_other_words_is_offered_and_not_shown_as_answered_before(app: App) -> None:
+    await earlier(app, "same")
+    response = await app.pipeline.execute(SIMILAR.replace("How long may", "How many days can"))
+    assert (response.answered_before, [each.case_id for each in response.offered]) == (None, ["same"])
+
+
 async def test_a_declined_question_has_an_offer(app: App) -> None:
     await earlier(app, "similar", "Which zeppelins of Jupiter land?")
     response = await app.pipeline.execute("Which zeppelins of Jupiter land today?")

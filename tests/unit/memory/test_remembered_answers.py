@@ -28,7 +28,7 @@ from tests.cases import each
 
 pytestmark = pytest.mark.usefixtures("memory_on")
 
-QUESTION, PARAPHRASE = "How long does parental leave take?", "How long does the parental leave take"
+QUESTION, PARAPHRASE = "How long does parental leave take?", "Hello, how long does parental leave take"
 LEAVE = "# Parental leave\n\nParental leave takes at most 90 days. It is paid."
 OTHER = "# Gardens\n\nThe gardens are closed in winter. Parental visits take an hour."
 FOREIGN = "# Salaries\n\nThe board pays zymurgite salaries."

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from dtrag.core.cases.case import ALIASES, NOTE, Case, Vote
+from dtrag.core.cases.same_question import same_question
 from dtrag.core.cases.votes import CountedVote, Replacement, bounded, one_of_each_voter
 
 POOR_SUCCESS = 0.3
@@ -24,7 +25,6 @@ RECENT = timedelta(days=7)
 
 Reason = Literal["merged", "poor", "unused"]
 REASONS: tuple[Reason, ...] = ("merged", "poor", "unused")
-Same = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ def last_use(case: Case, shown: Mapping[str, datetime]) -> datetime:
 
 
 def archivings(
-    cases: Sequence[Case], same: Same, votes: Mapping[str, Sequence[Vote]], shown: Mapping[str, datetime], now: datetime
+    cases: Sequence[Case], votes: Mapping[str, Sequence[Vote]], shown: Mapping[str, datetime], now: datetime
 ) -> list[Archiving]:
     """What to do with these cases: duplicates first. No case is in two of them, also not as the one that stays."""
     active = [case for case in cases if case.status == "active"]
-    merges = duplicates(active, same)
+    merges = duplicates(active)
     merged = {archiving.case.case_id for archiving in merges}
     stays = {archiving.into.case_id for archiving in merges if archiving.into is not None}
     rest = [case for case in active if case.case_id not in merged | stays]
@@ -129,7 +129,7 @@ def _is_poor(case: Case, votes: Sequence[Vote]) -> bool:
     return bool(counted) and usage > POOR_USAGE and sum(vote.success for vote in counted) / len(counted) < POOR_SUCCESS
 
 
-def duplicates(cases: Iterable[Case], same: Same) -> list[Archiving]:
+def duplicates(cases: Iterable[Case]) -> list[Archiving]:
     """Cases for the same question, in both directions, that cite the same texts in the same category for the same day,
     and that were asked and answered in the same scope.
 
@@ -144,7 +144,7 @@ def duplicates(cases: Iterable[Case], same: Same) -> list[Archiving]:
     for group in groups.values():
         targets: list[Case] = []
         for case in sorted(group, key=_rank):
-            target = next((other for other in targets if _are_same(other, case, same)), None)
+            target = next((other for other in targets if _are_same(other, case)), None)
             if target is None:
                 targets.append(case)
             else:
@@ -156,10 +156,10 @@ def _rank(case: Case) -> tuple[float, float, datetime, str]:
     return -case.usage_count, -case.quality_score, case.created_at, case.case_id
 
 
-def _are_same(left: Case, right: Case, same: Same) -> bool:
+def _are_same(left: Case, right: Case) -> bool:
     if left.query_hash and left.query_hash == right.query_hash:
         return True
-    return bool(left.query and right.query) and same(left.query, right.query) and same(right.query, left.query)
+    return bool(left.query and right.query) and same_question(left.query, right.query).same
 
 
 def replacements(

@@ -1,25 +1,22 @@
 """Whether two questions ask the same, so that an earlier answer may be shown again.
 
-Precision comes first: every number, name, condition, direction and word of the one question must be in the other one.
-Embeddings cannot decide this: a question and its reversal are closer to each other than two wordings of one question.
+Precision comes first: two questions are the same only when their normal forms are, up to blanks and one typing error.
+What is refused can still be offered as a similar question. Embeddings cannot decide this: a question and its reversal
+are closer to each other than two wordings of one question.
 """
 
 from __future__ import annotations
 
-import functools
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dtrag.core.cases.english_comparison import difference as english_difference
-from dtrag.core.cases.english_question import read_english
-from dtrag.core.cases.korean_comparison import Synonyms
-from dtrag.core.cases.korean_comparison import difference as korean_difference
-from dtrag.core.cases.korean_question import read_korean
-from dtrag.core.cases.reading import LONGEST, Reading
-from dtrag.core.text.analysis import clean, normalise
+from dtrag.core.cases.normal_form import compact, is_korean, normal_form
 
-_HANGUL = re.compile(r"[가-힣]")
-_LATIN = re.compile(r"[a-z]")
+LONGEST = 600
+"""Characters of a question that are interpreted; a longer one is only ever the same as itself."""
+_DOUBLED = re.compile(r"(.)\1")
+_INFLECTED = re.compile("(?:ing|ed|er)s?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,50 +27,51 @@ class SameQuestion:
     reason: str
 
 
-def same_question(base: str, other: str, synonyms: Synonyms | None = None) -> SameQuestion:
+Gate = Callable[[str, str], SameQuestion]
+
+
+def same_question(base: str, other: str) -> SameQuestion:
     """Whether the two questions ask the same; symmetric in `base` and `other`."""
-    left, right = _folded(base), _folded(other)
-    if left == right:
+    if base.split() == other.split():
         return SameQuestion(True, "the same text")
-    if max(len(left), len(right)) > LONGEST:
+    if max(len(base), len(other)) > LONGEST:
         return SameQuestion(False, f"longer than {LONGEST} characters")
-    korean = [bool(_HANGUL.search(text)) for text in (left, right)]
-    if korean[0] != korean[1]:
-        return SameQuestion(False, "another language")
-    if not korean[0] and not (_LATIN.search(left) and _LATIN.search(right)):
-        return SameQuestion(False, "the text differs")
-    reason = _korean(base, other, synonyms) if korean[0] else _english(base, other)
-    return SameQuestion(not reason, reason or "the same words and statements")
+    left, right = normal_form(base), normal_form(other)
+    if not left or not right:
+        return SameQuestion(False, "no content word")
+    if compact(left) == compact(right):
+        return SameQuestion(True, "the same words")
+    differing = [(here, there) for here, there in zip(left, right, strict=False) if here != there]
+    if len(left) == len(right) and len(differing) == 1 and _is_mistyped(*differing[0], base + other):
+        return SameQuestion(True, f"the same words, one mistyped: {differing[0][1]}")
+    return SameQuestion(False, _difference(left, right))
 
 
-@functools.lru_cache(4096)
-def _folded(question: str) -> str:
-    return normalise(clean(question[: 4 * LONGEST])) + question[4 * LONGEST :]
+def _is_mistyped(left: str, right: str, written: str) -> bool:
+    """Whether two long English words differ by a double letter that is written once, or by two exchanged neighbours.
+
+    Other errors of one letter are also the difference of two words: contract and contact, training and trailing; and
+    in a word with a capital any letter may be that of another name.
+    """
+    shorter, longer = sorted((left, right), key=len)
+    is_name = left.capitalize() in written or right.capitalize() in written
+    if is_name or not (left + right).isascii() or not (left + right).isalpha():
+        return False
+    if len(shorter) < len(longer):
+        is_doubled = len(shorter) >= 7 and _DOUBLED.sub(r"\1", left) == _DOUBLED.sub(r"\1", right)
+        return len(longer) == len(shorter) + 1 and is_doubled and not _INFLECTED.search(shorter)  # filing and filling
+    at = next(place for place, pair in enumerate(zip(left, right, strict=True)) if pair[0] != pair[1])
+    exchanged = left[:at] + left[at : at + 2][::-1] + left[at + 2 :]
+    return len(left) >= 8 and exchanged == right and 1 <= at < len(left) - 4  # complaint and compliant
 
 
-@functools.lru_cache(4096)
-def _read_english(question: str) -> Reading:
-    return read_english(question, _folded(question))
-
-
-@functools.lru_cache(4096)
-def _read_korean(question: str) -> Reading:
-    return read_korean(_folded(question))
-
-
-def _english(base: str, other: str) -> str:
-    left, right = _read_english(base), _read_english(other)
-    if left.compact and left.compact == right.compact:
-        return ""
-    if not left.units or not right.units:
-        return "no content word"
-    return english_difference(left, right) or english_difference(right, left)
-
-
-def _korean(base: str, other: str, synonyms: Synonyms | None) -> str:
-    left, right = _read_korean(base), _read_korean(other)
-    if left.compact and left.compact == right.compact:
-        return ""
-    if not left.units or not right.units:
-        return "no content word"
-    return korean_difference(left, right, synonyms) or korean_difference(right, left, synonyms)
+def _difference(left: Sequence[str], right: Sequence[str]) -> str:
+    if is_korean("".join(left)) != is_korean("".join(right)):
+        return "another language"
+    numbers = [[word for word in words if word[0].isdigit()] for words in (left, right)]
+    if numbers[0] != numbers[1]:
+        return f"number differs: {', '.join(numbers[0]) or 'none'} / {', '.join(numbers[1]) or 'none'}"
+    only = [[word for word in here if word not in there] for here, there in ((left, right), (right, left))]
+    if any(only):
+        return f"only in one: {(only[0] or only[1])[0]}"
+    return "order differs"

@@ -66,10 +66,9 @@ def same(
     needs no data folder.
     """
     from dtrag.evaluation.question_pairs import judged, read_pairs
-    from dtrag.memory.same_question_gate import gate
 
     name = "Standard input" if pairs == "-" else Path(pairs).name
-    report = judged(read_pairs(_text(pairs, name).splitlines(), name), gate())
+    report = judged(read_pairs(_text(pairs, name).splitlines(), name))
     from dtrag.delivery.cli.console import show_json
 
     if as_json:
