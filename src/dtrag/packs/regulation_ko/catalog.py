@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,18 +10,28 @@ from dataclasses import dataclass, field
 Number = tuple[int, int]
 """Number and minor number of an article: 제15조의2 is (15, 2), 제15조 is (15, 0)."""
 
+AppendixKey = tuple[str, tuple[int, ...]]
+"""The kind of an appendix (별표) and its numbers."""
+
 _NOT_LETTERS = re.compile(r"[\s․·ㆍ・‧･•⸱\-()「」『』]+")
 _LABEL = re.compile(r"제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?")
 _INSTITUTION = re.compile(r"^(?:학교법인[가-힣]+?(?=정관)|[가-힣]+?대학교(?=.))")
 _APPENDIX_SPACE = re.compile(r"[\s#]+")
 _WITH_BRACKETS = re.compile(r"[\s․·ㆍ・‧･•⸱]+")
+ORDERED_OUTLINES = 512
+"""Regulations whose articles stay cached in order."""
+LONGEST_APPENDIX_RANGE = 100
 MIN_SHARED_LENGTH = 4
 """Length from which on a name may lack the name of the organisation that it shares with the citing regulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """One regulation: `articles` and `repealed` hold article numbers, `appendices` folded label -> label."""
+    """One regulation: `articles` and `repealed` hold article numbers, `appendices` folded label -> label.
+
+    `divisions` are its chapters with the articles directly below each: ("제7장", "제2절") -> articles. `renamed` are
+    its own former names, `replaced` those of rules that its addenda abolish or continue.
+    """
 
     name: str
     code: str = ""
@@ -29,15 +40,37 @@ class Outline:
     appendices: Mapping[str, str] = field(default_factory=dict)
     has_addendum: bool = False
     repealed_appendices: frozenset[str] = frozenset()
+    divisions: Mapping[tuple[str, ...], tuple[Number, ...]] = field(default_factory=dict)
+    renamed: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name in a text: of the regulation `owner`, or of none; then `near` is the most similar one.
+
+    `successor` is the regulation that replaced the one of this name. `is_law` is true for laws and rules of the state,
+    which no collection contains. `other_code` is a code (3-1-2) beside the name that is not that of the owner.
+    """
+
+    start: int
+    end: int
+    text: str
+    owner: Outline | None = None
+    near: Outline | None = None
+    successor: Outline | None = None
+    is_law: bool = False
+    other_code: str = ""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Regulations by folded name, and by short names (학칙, 대학원학칙, 정관)."""
+    """Regulations by folded name, by short names (학칙, 대학원학칙, 정관), and by the names of what they replaced."""
 
     by_name: Mapping[str, Outline]
     short: Mapping[str, tuple[Outline, ...]]
     institutions: tuple[str, ...]
+    successors: Mapping[str, Outline] = field(default_factory=dict)
 
     @classmethod
     def of(cls, outlines: Iterable[Outline]) -> Catalog:
@@ -45,6 +78,7 @@ class Catalog:
         by_name: dict[str, Outline] = {}
         short: dict[str, list[Outline]] = {}
         institutions: dict[str, None] = {}
+        outlines = tuple(outlines)
         for outline in outlines:
             folded = folded_name(outline.name)
             by_name.setdefault(folded, outline)
@@ -53,7 +87,17 @@ class Catalog:
             if institution:
                 institutions[institution.group()] = None
                 short.setdefault(folded[institution.end() :], []).append(outline)
-        return cls(by_name, {name: tuple(owners) for name, owners in short.items()}, tuple(institutions))
+        short_names = {name: tuple(owners) for name, owners in short.items()}
+        successors: dict[str, Outline] = {}
+        for field_name, names in (("renamed", by_name), ("replaced", successors)):
+            former: dict[str, list[Outline]] = {}
+            for outline in outlines:
+                for name in getattr(outline, field_name):
+                    former.setdefault(folded_name(name), []).append(outline)
+            for name, owners in former.items():
+                if len(owners) == 1 and name not in by_name and name not in short_names:
+                    names[name] = owners[0]
+        return cls(by_name, short_names, tuple(institutions), successors)
 
     def longest(self) -> int:
         """Characters of the longest folded name."""
@@ -108,6 +152,12 @@ def article_label(number: Number) -> str:
     return f"제{number[0]}조의{number[1]}" if number[1] else f"제{number[0]}조"
 
 
+@functools.lru_cache(ORDERED_OUTLINES)
+def ordered_articles(articles: frozenset[Number]) -> list[Number]:
+    """The articles by number."""
+    return sorted(articles)
+
+
 def folded_appendix(label: str) -> str:
     """The label without differences of spelling: 별표1의2, 별지1호서식."""
     folded = _APPENDIX_SPACE.sub("", label).replace("제", "").replace("양식", "서식").replace("–", "-")
@@ -125,6 +175,51 @@ def appendix_labels(owner: Outline, label: str) -> tuple[str, ...]:
         return ()
     parts = (f"{number[1]}-", f"{number[1]}(")
     return tuple(sorted(written for folded, written in owner.appendices.items() if folded.startswith(parts)))
+
+
+def appendices_between(owner: Outline, first: str, last: str) -> tuple[str, ...]:
+    """The existing appendices of a range (별지 제1호 내지 제6호), in the order of their numbers."""
+    low, high = appendix_key(folded_appendix(first)), appendix_key(folded_appendix(last))
+    within = [
+        (key, label)
+        for folded, label in owner.appendices.items()
+        if (key := appendix_key(folded))[0] == low[0] and low[1] <= key[1] and key[1][: len(high[1])] <= high[1]
+    ]
+    return tuple(label for _, label in sorted(within))
+
+
+def appendix_key(folded: str) -> AppendixKey:
+    """The kind of a folded label, and its numbers."""
+    return folded[:2], tuple(int(number) for number in re.findall(r"\d+", folded))
+
+
+def appendix_range(first: str, last: str) -> list[str]:
+    """The labels of a range, those of absent appendices included: 별지 1, 별지 2 … for 별지 제1호 내지 제6호."""
+    low, high = appendix_key(folded_appendix(first)), appendix_key(folded_appendix(last))
+    if len(low[1]) != 1 or len(high[1]) != 1:
+        return [first, last]
+    end = min(high[1][0], low[1][0] + LONGEST_APPENDIX_RANGE)
+    return [f"{low[0]} {number}" for number in range(low[1][0], end + 1)]
+
+
+def has_division(owner: Outline, label: str) -> bool:
+    """Whether the regulation has the division, with articles or without."""
+    parts = tuple(label.split())
+    return any(parts == path[at : at + len(parts)] for path in owner.divisions for at in range(len(path)))
+
+
+def division_articles(owner: Outline, label: str, near: Number | None = None) -> tuple[Number, ...]:
+    """The articles of a division (제10장, 제7장 제2절); of several with one label, that around the article `near`."""
+    parts = tuple(label.split())
+    within: dict[tuple[str, ...], list[Number]] = {}
+    for path, numbers in owner.divisions.items():
+        for place in range(len(path) - len(parts) + 1):
+            if path[place : place + len(parts)] == parts:
+                within.setdefault(path[:place], []).extend(numbers)
+    if len(within) > 1:
+        own = next((path for path, numbers in owner.divisions.items() if near in numbers), ())
+        within = {outer: numbers for outer, numbers in within.items() if own[: len(outer)] == outer} or within
+    return tuple(sorted(number for numbers in within.values() for number in numbers))
 
 
 def appendix_label(owner: Outline, label: str) -> str | None:

@@ -24,7 +24,8 @@ from dtrag.packs.regulation_ko.catalog import (
     folded_name,
 )
 from dtrag.packs.regulation_ko.citations import citations
-from dtrag.packs.regulation_ko.deletions import deletions
+from dtrag.packs.regulation_ko.deletions import deletions, former_names
+from dtrag.packs.regulation_ko.heads import division_head
 
 SUGGESTIONS = 3
 """Similar names in the message about an unknown name."""
@@ -34,6 +35,7 @@ MAX_LISTED = 12
 CACHED_CITATIONS = 8_192
 """Provisions of one collection whose citations are cached."""
 ADDENDUM = "부칙"
+_DIVISION_LINE = re.compile(r"(?m)^[ \t#*]*+(?P<text>제\s?(?P<number>\d{1,3})\s?(?P<kind>[편장절관])[^\n]{0,120})$")
 NO_PASSAGE = -1
 """`first` and `last` of a deleted provision."""
 _REFERENCE = re.compile(
@@ -82,6 +84,11 @@ class Regulation:
             appendices,
             any(kind == "addendum" for kind, _ in labels),
             frozenset(folded_appendix(deletion.label) for deletion in deleted if deletion.kind == "appendix"),
+            _divisions(regulation),
+            *former_names(
+                regulation.name,
+                (_of(regulation, provision) for provision in regulation.provisions if provision.kind == "addendum"),
+            ),
         )
         remains = {
             deletion.label: Provision(
@@ -274,6 +281,30 @@ def _place(source: Source) -> _Place:
 
 def _of(regulation: RegulationText, provision: Provision) -> str:
     return regulation.text[provision.start : provision.end]
+
+
+def _divisions(regulation: RegulationText) -> dict[tuple[str, ...], tuple[Number, ...]]:
+    """The headings of divisions above the last article, as paths, with the articles directly below each."""
+    numbered = ((provision, article_number(provision.label)) for provision in regulation.provisions)
+    articles = [(provision.start, number) for provision, number in numbered if provision.kind == "article" and number]
+    last = articles[-1][0] if articles else 0
+    heads = (
+        (line.start(), head[0], f"제{int(line['number'])}{line['kind']}")
+        for line in _DIVISION_LINE.finditer(regulation.text, 0, last)
+        if (head := division_head(line["text"].strip()))
+    )
+    divisions: dict[tuple[str, ...], list[Number]] = {}
+    path: dict[int, str] = {}
+    place = 0
+    for start, rank, label in [*heads, (last + 1, 0, "")]:
+        while place < len(articles) and articles[place][0] < start:
+            if path:
+                divisions[tuple(path.values())].append(articles[place][1])
+            place += 1
+        path = {outer: name for outer, name in path.items() if outer < rank} | {rank: label}
+        divisions.setdefault(tuple(path.values()), [])
+    divisions.pop(("",), None)
+    return {path: tuple(numbers) for path, numbers in divisions.items()}
 
 
 def _tidied(text: str) -> str:

@@ -1,13 +1,19 @@
-"""Deleted articles and appendices (`제5조 삭제 <2020. 1. 1.>`): what remains of them in the text of a regulation."""
+"""The past of a regulation: deleted articles and appendices (`제5조 삭제 <2020. 1. 1.>`), former names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dtrag.packs.regulation_ko.catalog import Number, article_label
+from dtrag.packs.regulation_ko import citation_patterns as patterns
+from dtrag.packs.regulation_ko.catalog import Number, article_label, folded_name
 
+LONGEST_LIST = 600
+"""Characters before 폐지한다 that may list rules."""
+MIN_NAME_LENGTH = 4
+"""Length of the name of an abolished rule that is too short to identify one."""
+_QUOTES = " 「」『』“”‘’\"'"
 WIDEST_RANGE = 60
 """Articles that a range (제5조 내지 제9조) may delete."""
 _BEFORE = r"(?m)^[ \t\r\f\u00a0\u3000*#]*+"
@@ -71,3 +77,39 @@ def _span(text: str, start: int, inside: int) -> tuple[int, int]:
     while start < end and text[end - 1] in " \t\r*":
         end -= 1
     return start, end
+
+
+def abolished_rules(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Place and name of the rules that an addendum abolishes (`true`) or creates: …, …세칙은 폐지한다."""
+    for match in patterns.ABOLISHES.finditer(text):
+        before = text[max(0, match.start() - LONGEST_LIST) : match.start()]
+        names = before[max(before.rfind(mark) for mark in ".\n()") + 1 :]
+        start = match.start() - len(names)
+        separators = list(patterns.LIST_SEPARATOR.finditer(names))
+        starts = [0, *(separator.end() for separator in separators)]
+        ends = [*(separator.start() for separator in separators), len(names)]
+        for first, last in zip(starts, ends, strict=True):
+            name = names[first:last].strip()
+            is_rule = patterns.ENDS_AS_RULE.search(name.rstrip(_QUOTES)) is not None and len(name) > MIN_NAME_LENGTH
+            if is_rule and not patterns.FORMER_RULE.match(name):
+                yield start + names.index(name, first), name, "폐지" in match.group()
+
+
+def former_names(name: str, addenda: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Earlier names of a regulation, and names of the rules that it replaced, as its addenda mention them."""
+    own = folded_name(name)
+    renamed: dict[str, None] = {}
+    replaced: dict[str, None] = {}
+    for text in addenda:
+        for match in patterns.RENAMES.finditer(text):
+            names = match["before"], match["after"]
+            if own in map(folded_name, names):
+                renamed |= dict.fromkeys(names)
+        replaced |= dict.fromkeys(
+            rule.strip(_QUOTES) for _, rule, is_abolished in abolished_rules(text) if is_abolished
+        )
+        replaced |= dict.fromkeys(match[1] for match in patterns.CONTINUES.finditer(text))
+    return (
+        tuple(former for former in renamed if folded_name(former) != own),
+        tuple(former for former in replaced if folded_name(former) != own and former not in renamed),
+    )

@@ -6,6 +6,7 @@ import pytest
 
 from dtrag.packs.regulation_ko.catalog import Catalog, Outline
 from dtrag.packs.regulation_ko.citations import Citation, citations
+from dtrag.packs.regulation_ko.deletions import former_names
 
 
 def outline(name: str, appendices: dict[str, str] | None = None) -> Outline:
@@ -132,3 +133,68 @@ def test_items_that_follow_an_item() -> None:
 
 def test_a_short_name_inside_a_longer_one_is_not_the_rule() -> None:
     assert cited("구 학위규정 및 학칙시행세칙이 바뀐다.") == []
+
+
+FORMS = Outline(
+    "연수규정",
+    articles=frozenset((number, 0) for number in range(1, 13)),
+    appendices={**{f"별지{number}호서식": f"별지 제{number}호 서식" for number in range(1, 8)}, "별표1": "별표 1"},
+    has_addendum=True,
+    divisions={
+        ("제1장",): ((1, 0), (2, 0)),
+        ("제2장",): (),
+        ("제2장", "제1절"): ((3, 0), (4, 0)),
+        ("제2장", "제2절"): ((5, 0),),
+        ("제3장",): ((6, 0), (7, 0)),
+    },
+    renamed=("교육훈련규정",),
+    replaced=("해외연수지침",),
+)
+FORM_CATALOG = Catalog.of([FORMS, outline("자전거대여규정")])
+
+
+def articles(*numbers: int) -> tuple[str, ...]:
+    return tuple(f"연수규정 제{number}조" for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("제2장에서 정한 절차에 따른다.", ("제2장", articles(3, 4, 5))),
+        ("연수규정 제2장 제2절의 규정을 준용한다.", ("연수규정 제2장 제2절", articles(5))),
+        ("제2장 제1절부터 제2절까지를 따른다.", ("제2장 제1절부터 제2절까지", articles(3, 4, 5))),
+        ("제1장 내지 제2장의 규정", ("제1장 내지 제2장", articles(1, 2, 3, 4, 5))),
+        ("제3장(연수) 제7조에 따른다.", ("제7조", articles(7))),
+        ("자료는 별지 제2호 내지 제4호와 같다.", ("별지 제2호 내지 제4호", (2, 3, 4))),
+        ("별지 제1호～제2호 서식을 낸다.", ("별지 제1호～제2호 서식", (1, 2))),
+        ("별지 제5호 서식 내지 별지 제9호 서식에 따라", ("별지 제5호 서식 내지 별지 제9호 서식", (5, 6, 7))),
+    ],
+)
+def test_chapters_and_ranges_of_forms(text: str, expected: tuple[str, tuple[str | int, ...]]) -> None:
+    (citation,) = citations(text, FORMS, "제8조", FORM_CATALOG)
+    targets = tuple(f"연수규정 별지 제{target}호 서식" if isinstance(target, int) else target for target in expected[1])
+    assert (citation.text, citation.targets) == (expected[0], targets)
+
+
+def test_headings_of_chapters_are_no_citations() -> None:
+    assert citations("제2장 연수\n연수를 정한다.\n제3장 의무", FORMS, "제8조", FORM_CATALOG) == []
+
+
+def test_former_names_mean_what_the_book_says() -> None:
+    (renamed,) = citations("교육훈련규정 제5조에 따른다.", PARKING, "제3조", FORM_CATALOG)
+    assert renamed.targets == ("연수규정 제5조",)
+    for text in ("해외연수지침에 따른다.", "「해외연수지침」 제5조를 준용한다."):
+        (replaced,) = citations(text, PARKING, "제3조", FORM_CATALOG)
+        assert (replaced.kind, replaced.targets) == ("other-regulation", ("연수규정",)), (
+            "its articles had other numbers"
+        )
+    (own,) = citations("해외연수지침은 폐지한다.", FORMS, "부칙", FORM_CATALOG)
+    assert (own.kind, own.targets) == ("missing", ())
+
+
+def test_former_names_in_addenda() -> None:
+    text = """부칙
+    1. 교육원규정은 연수규정으로 명칭을 변경한다.
+    2. (폐지규정) 이 규정의 시행과 동시에 「해외연수지침」 및 연수위원회규정은 이를 폐지한다. 연수내규를 제정한다.
+    3. 종전의 「국내연수지침」에 의한 업무는 이 규정에 의한 것으로 본다."""
+    assert former_names("연수규정", [text]) == (("교육원규정",), ("해외연수지침", "연수위원회규정", "국내연수지침"))

@@ -8,18 +8,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dtrag.core.provisions import RegulationText
+from dtrag.core.documents import ParsedDocument
+from dtrag.core.provisions import RegulationText, provisions_of
 from dtrag.core.verification import Verification
-from dtrag.packs.regulation_ko.catalog import article_number
+from dtrag.packs.regulation_ko.catalog import Name, Outline
+from dtrag.packs.regulation_ko.citation_grammar import WHOLE
+from dtrag.packs.regulation_ko.citation_reader import Place, Token, place_of, read_citations
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
+from dtrag.packs.regulation_ko.structure import split
 from dtrag.packs.regulation_ko.verification.judge import Judge
 from dtrag.packs.regulation_ko.verification.names_in_text import NamesInText
-from dtrag.packs.regulation_ko.verification.own_text import own_regulations
 from dtrag.packs.regulation_ko.verification.quotations import Quotation, read_quotations
-from dtrag.packs.regulation_ko.verification.reader import Citation, Place, read_citations
-from dtrag.packs.regulation_ko.verification.rule_names import RuleNames, WrittenName
+from dtrag.packs.regulation_ko.verification.rule_names import RuleNames
 from dtrag.packs.regulation_ko.verification.written_text import WrittenText
 
+UNNAMED = "이 규정"
+_NAMESPACE = uuid.UUID("6b0d6a0e-3b0c-5a55-9d43-3a1a9a4a2f10")
 MAX_TEXT = 150_000
 """Code points of a text: three to six bytes each must fit into a JSON request of 1 MiB."""
 
@@ -29,10 +33,13 @@ class ReadText:
     """A text with its citations."""
 
     text: WrittenText
-    citations: tuple[Citation, ...]
+    citations: tuple[Token, ...]
     quotations: tuple[Quotation, ...] = ()
     own: tuple[RegulationText, ...] = ()
     """The regulations that the text itself contains."""
+
+    regulations: Mapping[int, Regulation] = field(default_factory=dict)
+    """Identity of an outline -> its regulation."""
 
     editions: Mapping[uuid.UUID, Sequence[uuid.UUID]] = field(default_factory=dict)
     """Document of a cited regulation -> documents of its editions that are valid together, its own first."""
@@ -41,7 +48,7 @@ class ReadText:
         """The citations with their statuses; `texts` are those of `editions`."""
         by_document = {text.document_id: text for text in texts}
         editions = {key: [by_document[each] for each in keys] for key, keys in self.editions.items()}
-        judge = Judge(editions | {text.document_id: [text] for text in self.own})
+        judge = Judge(editions | {text.document_id: [text] for text in self.own}, self.regulations)
         original = self.text.original
         verified = [
             judge.verified(citation, *self.text.span(citation.start, citation.end), original)
@@ -66,44 +73,61 @@ def read_text(text: str, collection: Collection, default: Regulation | None = No
     marks surround words that it changes or defines.
     """
     written = WrittenText.of(text)
-    own = own_regulations(written.composed)
-    rules = RuleNames(collection, [regulation for _, _, regulation in own])
-    citations: list[Citation] = []
+    own = _own_regulations(written.composed)
+    drafts = [regulation for _, _, regulation in own]
+    names = RuleNames(collection.catalog, [regulation.outline for regulation in drafts])
+    citations: list[Token] = []
     behind = 0
     for start, own_text, regulation in own:
-        citations += _read_part(written, rules, behind, start, default)
-        citations += _read_own(written, rules, start, own_text, regulation)
+        citations += _read_part(written, names, behind, start, default)
+        citations += _read_own(written, names, start, own_text, regulation.outline)
         behind = start + len(own_text.text)
-    citations += _read_part(written, rules, behind, len(written.prepared), default)
+    citations += _read_part(written, names, behind, len(written.prepared), default)
+    citations = [citation for citation in citations if _is_checked(citation)]
     own_texts = tuple(own_text for _, own_text, _ in own)
     quotations = () if own else tuple(read_quotations(written, citations))
-    return ReadText(written, tuple(citations), quotations, own_texts, _editions(citations, own_texts, collection))
+    regulations = {id(regulation.outline): regulation for regulation in (*reversed(collection.regulations), *drafts)}
+    editions = _editions(citations, own_texts, collection, regulations)
+    return ReadText(written, tuple(citations), quotations, own_texts, regulations, editions)
 
 
-def _read_part(
-    written: WrittenText, rules: RuleNames, start: int, end: int, default: Regulation | None
-) -> list[Citation]:
+def _own_regulations(text: str) -> list[tuple[int, RegulationText, Regulation]]:
+    """Start, text and outline of each regulation in a text, in order; none in a text of another kind."""
+    regulations: list[tuple[int, RegulationText, Regulation]] = []
+    behind = 0
+    for part in split(ParsedDocument("", text, "text/plain")) or ():
+        own = part.document
+        start = text.index(own.text, behind)
+        behind = start + len(own.text)
+        code = str(own.metadata.get("code") or "")
+        key = uuid.uuid5(_NAMESPACE, f"{len(regulations)}")
+        read = RegulationText(key, own.title or UNNAMED, code, own.text, provisions_of(part.chunks))
+        regulations.append((start, read, Regulation.of(read)))
+    return regulations
+
+
+def _is_checked(citation: Token) -> bool:
+    """부칙 without a name or a number is the word."""
+    return citation.kind != "addendum" or citation.is_named or citation.number is not None or citation.part != WHOLE
+
+
+def _read_part(written: WrittenText, rules: RuleNames, start: int, end: int, default: Regulation | None) -> list[Token]:
     """The citations in a part of a text that is not itself a regulation."""
     text = written.prepared[start:end]
-    return _moved(read_citations(text, NamesInText(rules).find(text), Place(_name_of(default))), start)
+    place = Place(Name(0, 0, default.name, default.outline) if default else None)
+    return _moved(read_citations(text, NamesInText(rules).find(text), place), start)
 
 
 def _read_own(
-    written: WrittenText, rules: RuleNames, start: int, own_text: RegulationText, regulation: Regulation
-) -> list[Citation]:
+    written: WrittenText, rules: RuleNames, start: int, own_text: RegulationText, outline: Outline
+) -> list[Token]:
     """The citations in the provisions of a regulation, whose text begins at `start`."""
     text = written.prepared[start : start + len(own_text.text)]
-    names = NamesInText(rules, regulation.outline).find(text)
+    names = NamesInText(rules, outline).find(text)
     starts = [name.start for name in names]
-    citations: list[Citation] = []
+    citations: list[Token] = []
     for provision in own_text.provisions:
-        is_article = provision.kind == "article"
-        place = Place(
-            _name_of(regulation),
-            is_own=True,
-            article=article_number(provision.label) if is_article else None,
-            has_articles=not is_article,
-        )
+        place = place_of(provision.label, outline)
         within = names[bisect_left(starts, provision.start) : bisect_left(starts, provision.end)]
         moved = [
             replace(name, start=name.start - provision.start, end=name.end - provision.start)
@@ -116,7 +140,10 @@ def _read_own(
 
 
 def _editions(
-    citations: Iterable[Citation], own: Iterable[RegulationText], collection: Collection
+    citations: Iterable[Token],
+    own: Iterable[RegulationText],
+    collection: Collection,
+    regulations: Mapping[int, Regulation],
 ) -> dict[uuid.UUID, list[uuid.UUID]]:
     """Document of each cited regulation of the collection -> documents of its valid editions."""
     works: dict[uuid.UUID, list[uuid.UUID]] = defaultdict(list)
@@ -125,7 +152,7 @@ def _editions(
             works[edition.work_id].append(key)
     outside = {text.document_id for text in own}
     named = [name for citation in citations if (name := citation.name) is not None]
-    cited = [regulation for name in named if (regulation := name.regulation or name.near) is not None]
+    cited = [regulations[id(outline)] for name in named if (outline := name.owner or name.near) is not None]
     editions: dict[uuid.UUID, list[uuid.UUID]] = {}
     for regulation in cited:
         key = regulation.document_id
@@ -135,9 +162,5 @@ def _editions(
     return editions
 
 
-def _moved(citations: Iterable[Citation], offset: int) -> list[Citation]:
+def _moved(citations: Iterable[Token], offset: int) -> list[Token]:
     return [replace(citation, start=citation.start + offset, end=citation.end + offset) for citation in citations]
-
-
-def _name_of(regulation: Regulation | None) -> WrittenName | None:
-    return WrittenName(0, 0, regulation.name, regulation) if regulation is not None else None

@@ -3,88 +3,117 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from dtrag.core.provisions import RegulationText
 from dtrag.core.verification import CitationStatus, VerifiedCitation, VerifiedQuotation
 from dtrag.packs.regulation_ko.amendments import dates
-from dtrag.packs.regulation_ko.catalog import Number, article_label
+from dtrag.packs.regulation_ko.catalog import (
+    Name,
+    Number,
+    Outline,
+    appendix_range,
+    article_label,
+    folded_name,
+    has_division,
+)
+from dtrag.packs.regulation_ko.citation_grammar import SUBITEMS, WHOLE, Part, numbers_of
+from dtrag.packs.regulation_ko.citation_reader import AMBIGUOUS, Token
 from dtrag.packs.regulation_ko.collection import ADDENDUM, Regulation
 from dtrag.packs.regulation_ko.verification.contents import (
     Addendum,
+    ArticleText,
+    Paragraph,
     RegulationContents,
     article_runs,
     folded_title,
     listed,
-)
-from dtrag.packs.regulation_ko.verification.part_judgements import (
-    WIDEST_RANGE,
-    Judgement,
-    part_of_any,
-    worst,
+    run,
 )
 from dtrag.packs.regulation_ko.verification.quotations import compared
-from dtrag.packs.regulation_ko.verification.reader import AMBIGUOUS, Citation
-from dtrag.packs.regulation_ko.verification.references import WHOLE, Part, numbers_of
 
 MIN_AGREEMENT = 0.5
 """Dice coefficient of the pairs of letters of two titles of appendices that agree."""
 
 
-class Judge:
-    """Judges citations; `texts` are the valid editions of the regulations that they name."""
+WIDEST_RANGE = 400
+"""Members of a range that are checked one by one; of a wider one the first."""
+WORST_FIRST: tuple[CitationStatus, ...] = ("missing", "repealed", "title_mismatch", "unclear", "exists")
+Key = TypeVar("Key", int, Number)
 
-    def __init__(self, texts: Mapping[uuid.UUID, Sequence[RegulationText]]) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Status of a citation with what the reader of the text should know."""
+
+    status: CitationStatus
+    target: str | None = None
+    range: str | None = None
+    title: str | None = None
+    reason: str = ""
+
+
+class Judge:
+    """Judges citations; `texts` are the valid editions of the regulations that they name, found by their outlines."""
+
+    def __init__(
+        self, texts: Mapping[uuid.UUID, Sequence[RegulationText]], regulations: Mapping[int, Regulation]
+    ) -> None:
         self._texts = texts
+        self._regulations = regulations
         self._contents: dict[uuid.UUID, RegulationContents] = {}
 
-    def verified(self, citation: Citation, start: int, end: int, text: str) -> VerifiedCitation:
+    def verified(self, citation: Token, start: int, end: int, text: str) -> VerifiedCitation:
         """The verified citation, whose span in the original text is `[start, end)`."""
         judged = self._judge(citation)
         return VerifiedCitation(
             start, end, text[start:end], judged.status, judged.target, judged.range, judged.title, judged.reason
         )
 
-    def quoted(
-        self, citation: Citation, verified: VerifiedCitation, start: int, end: int, text: str
-    ) -> VerifiedQuotation:
+    def quoted(self, citation: Token, verified: VerifiedCitation, start: int, end: int, text: str) -> VerifiedQuotation:
         """The words `[start, end)` of the original text, compared with what is cited."""
         cited = self._texts_of(citation) if verified.status in {"exists", "title_mismatch"} else []
         if not cited:
             return VerifiedQuotation(start, end, text[start:end], "unchecked")
         return VerifiedQuotation(start, end, text[start:end], compared(text[start:end], cited), verified.target)
 
-    def _texts_of(self, citation: Citation) -> list[str]:
+    def _texts_of(self, citation: Token) -> list[str]:
         """The texts of the cited provisions; that of the whole regulation for its name or a chapter."""
-        regulation = citation.name and (citation.name.regulation or citation.name.near)
-        if not regulation:
+        outline = citation.name and (citation.name.owner or citation.name.near)
+        if not outline:
             return []
-        contents = self._of(regulation)
+        contents = self._of(outline)
         if citation.kind == "article" and citation.number is not None:
             first, last = numbers_of(citation.number, citation.until or citation.number)
-            return contents.provision_texts(dict.fromkeys([first, *_between(first, last), last]))
+            return contents.provision_texts(dict.fromkeys([first, *_articles_between(first, last), last]))
         if citation.kind == "appendix":
-            return contents.texts_labelled(contents.appendices(citation.label))
+            return contents.texts_labelled(contents.appendices(citation.label, citation.last))
         if citation.kind == "addendum":
             return contents.addendum_texts
         return contents.whole_texts
 
-    def _judge(self, citation: Citation) -> Judgement:
+    def _judge(self, citation: Token) -> Judgement:
         name = citation.name
         if citation.kind == "unknown" or name is None or name is AMBIGUOUS or name.is_law:
             return Judgement("unclear", reason=_why_unclear(citation))
-        if name.regulation is None:
-            return self._of_wrong_name(citation)
-        judged = self._of_regulation(citation, name.regulation)
+        if name.owner is None:
+            return self._of_wrong_name(name, citation)
+        judged = self._of_regulation(citation, name.owner)
         if name.other_code and judged.status == "exists":
-            reason = f"The code of {name.regulation.name} is {name.regulation.code}, not {name.other_code}."
+            reason = f"The code of {name.owner.name} is {name.owner.code}, not {name.other_code}."
+            return replace(judged, status="title_mismatch", reason=reason)
+        if judged.status == "exists" and folded_name(name.text) in map(folded_name, name.owner.renamed):
+            reason = f"The name of {_short(name.text)} is now {name.owner.name}."
             return replace(judged, status="title_mismatch", reason=reason)
         return judged
 
-    def _of_wrong_name(self, citation: Citation) -> Judgement:
-        assert citation.name is not None  # noqa: S101 - the caller has checked it
-        written, near = _short(citation.name.text), citation.name.near
+    def _of_wrong_name(self, name: Name, citation: Token) -> Judgement:
+        written, near = _short(name.text), name.near
+        if name.successor is not None:
+            successor = name.successor.name
+            return Judgement("repealed", successor, reason=f"{written} has been replaced by {successor}.")
         if near is None:
             return Judgement("missing", reason=f"There is no regulation {written} that you may see.")
         reason = f"There is no regulation {written} that you may see; the nearest is {near.name}."
@@ -92,7 +121,7 @@ class Judge:
         status: CitationStatus = "title_mismatch" if judged.status in {"exists", "title_mismatch"} else "missing"
         return replace(judged, status=status, reason=reason)
 
-    def _of_regulation(self, citation: Citation, regulation: Regulation) -> Judgement:
+    def _of_regulation(self, citation: Token, regulation: Outline) -> Judgement:
         if citation.kind == "regulation":
             judged = Judgement("exists", regulation.name)
         elif citation.kind == "article":
@@ -107,24 +136,24 @@ class Judge:
             return replace(judged, status="repealed", reason=f"{regulation.name} has been abolished (폐지).")
         return judged
 
-    def _article(self, citation: Citation, regulation: Regulation) -> Judgement:
+    def _article(self, citation: Token, regulation: Outline) -> Judgement:
         assert citation.number is not None  # noqa: S101 - articles have one
         if citation.until is not None:
             return self._range(citation, regulation, *numbers_of(citation.number, citation.until))
         return self._single(regulation, citation.number, citation.title, citation.part)
 
-    def _single(self, regulation: Regulation, number: Number, title: str | None, part: Part) -> Judgement:
+    def _single(self, regulation: Outline, number: Number, title: str | None, part: Part) -> Judgement:
         name = f"{regulation.name} {article_label(number)}"
         contents = self._of(regulation)
-        if number in regulation.outline.repealed:
+        if number in regulation.repealed:
             return Judgement("repealed", name, reason=f"{name} has been deleted (삭제).")
-        if number not in regulation.outline.articles:
+        if number not in regulation.articles:
             reason = f"{regulation.name} has no {article_label(number)}."
             return Judgement("missing", None, contents.article_numbers or None, reason=reason)
         titles = contents.titles(number)
         written = titles[0] if titles else None
         if part != WHOLE:
-            judged = part_of_any(name, part, contents.article_texts(number))
+            judged = _part_of_any(name, part, contents.article_texts(number))
             if judged.status != "exists":
                 return replace(judged, title=written)
             name = judged.target or name
@@ -137,21 +166,26 @@ class Judge:
         reason = f"The title of {name} is {written}, not {_short(title)}.{elsewhere}"
         return Judgement("title_mismatch", name, title=written, reason=reason)
 
-    def _range(self, citation: Citation, regulation: Regulation, first: Number, last: Number) -> Judgement:
+    def _range(self, citation: Token, regulation: Outline, first: Number, last: Number) -> Judgement:
         """Every article of the range; with more than one fault, the worst."""
         forward = citation.number == first
         ends = [(first, citation.title if forward else None, citation.part), (last, None, citation.last_part)]
         judged = [self._single(regulation, *end) for end in ends]
         if all(one.status in {"exists", "title_mismatch"} for one in judged):
-            judged += [self._single(regulation, number, None, WHOLE) for number in _between(first, last)]
-        fault = worst(judged)
+            judged += [self._single(regulation, number, None, WHOLE) for number in _articles_between(first, last)]
+        fault = _worst(judged)
         if fault.status == "exists":
             return Judgement("exists", f"{regulation.name} {article_label(first)}–{article_label(last)}")
         return fault
 
-    def _appendix(self, citation: Citation, regulation: Regulation) -> Judgement:
+    def _appendix(self, citation: Token, regulation: Outline) -> Judgement:
         contents, label = self._of(regulation), citation.label
-        labels = contents.appendices(label)
+        if citation.last:
+            range_of = appendix_range(label, citation.last)
+            fault = _worst(self._appendix(replace(citation, label=each, last=""), regulation) for each in range_of)
+            if fault.status != "exists":
+                return fault
+        labels = contents.appendices(label, citation.last)
         if labels:
             title = contents.appendix_title(labels[0]) if len(labels) == 1 else None
             name = f"{regulation.name} {labels[0]}" + (f"–{labels[-1]}" if len(labels) > 1 else "")
@@ -164,7 +198,7 @@ class Judge:
         existing = contents.appendices_of_kind(label[:2])
         return Judgement("missing", None, listed(existing) or None, reason=f"{regulation.name} has no {label}.")
 
-    def _addendum(self, citation: Citation, regulation: Regulation) -> Judgement:
+    def _addendum(self, citation: Token, regulation: Outline) -> Judgement:
         name = f"{regulation.name} {ADDENDUM}"
         addenda: Sequence[Addendum] = self._of(regulation).addenda
         if not addenda:
@@ -176,17 +210,19 @@ class Judge:
         if citation.number is not None:
             return _addendum_article(name, citation.number, citation.part, addenda)
         if citation.part != WHOLE:
-            return part_of_any(name, citation.part, [addendum.parts for addendum in addenda])
+            return _part_of_any(name, citation.part, [addendum.parts for addendum in addenda])
         return Judgement("exists", name)
 
-    def _division(self, citation: Citation, regulation: Regulation) -> Judgement:
-        present = self._of(regulation).divisions.get(citation.label[-1], [])
-        if citation.label in present:
-            return Judgement("exists", f"{regulation.name} {citation.label}")
-        reason = f"{regulation.name} has no {citation.label}."
-        return Judgement("missing", None, listed(present) or None, reason=reason)
+    def _division(self, citation: Token, regulation: Outline) -> Judgement:
+        label = citation.last or citation.label
+        existing = list(dict.fromkeys(path[-1] for path in regulation.divisions if path[-1][-1] == label[-1]))
+        for each in filter(None, (citation.label, citation.last)):
+            if not has_division(regulation, each):
+                return Judgement("missing", None, listed(existing) or None, reason=f"{regulation.name} has no {each}.")
+        return Judgement("exists", f"{regulation.name} {run(citation.label, label)}")
 
-    def _of(self, regulation: Regulation) -> RegulationContents:
+    def _of(self, outline: Outline) -> RegulationContents:
+        regulation = self._regulations[id(outline)]
         contents = self._contents.get(regulation.document_id)
         if contents is None:
             contents = RegulationContents(regulation, self._texts[regulation.document_id])
@@ -194,7 +230,7 @@ class Judge:
         return contents
 
 
-def _why_unclear(citation: Citation) -> str:
+def _why_unclear(citation: Token) -> str:
     name = citation.name
     if citation.kind == "unknown":
         return "The text does not say which article this is."
@@ -205,7 +241,7 @@ def _why_unclear(citation: Citation) -> str:
     return f"{_short(name.text)} is outside the collection."
 
 
-def _between(first: Number, last: Number) -> list[Number]:
+def _articles_between(first: Number, last: Number) -> list[Number]:
     """The articles between the ends of a range, at most `WIDEST_RANGE`."""
     if first[0] == last[0]:
         return [(first[0], minor) for minor in range(max(2, first[1] + 1), last[1])][:WIDEST_RANGE]
@@ -222,7 +258,7 @@ def _addendum_article(name: str, number: Number, part: Part, addenda: Sequence[A
         return Judgement("missing", None, article_runs(present) or None, reason=f"{name} has no {label}.")
     if part == WHOLE:
         return Judgement("exists", f"{name} {label}")
-    return part_of_any(f"{name} {label}", part, articles)
+    return _part_of_any(f"{name} {label}", part, articles)
 
 
 def _agree(written: str, title: str) -> bool:
@@ -237,3 +273,110 @@ def _agree(written: str, title: str) -> bool:
 def _short(text: str) -> str:
     folded = " ".join(text.split())
     return folded if len(folded) <= 60 else folded[:60] + "…"
+
+
+def _part_of_any(name: str, part: Part, articles: Sequence[ArticleText]) -> Judgement:
+    """The best judgement about provisions with the same label."""
+    judged = [_part_of(name, part, article) for article in articles]
+    if not judged:
+        return Judgement("unclear", name, reason=f"The text of {name} cannot be read.")
+    return max(judged, key=lambda one: WORST_FIRST.index(one.status))
+
+
+def _part_of(name: str, part: Part, article: ArticleText) -> Judgement:
+    """Whether the article has the 항, 호 and 목, each of a range; with more than one fault, the worst."""
+    judged = [_paragraphs_of(name, part, article)] if part.paragraph is not None else []
+    if part.item is None and part.subitem is None:
+        return _worst(judged)
+    if not judged or judged[0].status == "exists":
+        judged.append(_items_of(name, part, article.paragraph(part.paragraph)))
+    return _worst(judged)
+
+
+def _paragraphs_of(name: str, part: Part, article: ArticleText) -> Judgement:
+    assert part.paragraph is not None  # noqa: S101 - the caller has checked it
+    is_range = part.item is None and part.subitem is None and part.until is not None
+    last = part.until if is_range and part.until else part.paragraph
+    states = {number: paragraph.deleted for number, paragraph in article.paragraphs.items()}
+    wanted = [(number, f"제{number}항") for number in _numbers_between(part.paragraph, last)]
+    return _each(name, part, wanted, states, _runs(states, "항"))
+
+
+def _items_of(name: str, part: Part, holders: Sequence[Paragraph]) -> Judgement:
+    items = {number: item for holder in holders for number, item in reversed(holder.items.items())}
+    if part.item is not None:
+        last = part.until if part.subitem is None and part.until else part.item[0]
+        wanted = [part.item] + [
+            (number, 0) for number in _numbers_between(part.item[0], last) if number != part.item[0]
+        ]
+        states = {number: item.deleted for number, item in items.items()}
+        existing = _runs((number for number, minor in items if not minor), "호")
+        judged = _each(name, part, [(number, _item_label(number)) for number in wanted], states, existing)
+        if part.subitem is None or judged.status != "exists":
+            return judged
+        items = {part.item: items[part.item]}
+    assert part.subitem is not None  # noqa: S101 - a part without 호 has a 목
+    subitems = {number: deleted for item in items.values() for number, deleted in item.subitems.items()}
+    letters = ", ".join(f"{SUBITEMS[number - 1]}목" for number in sorted(subitems)) or None
+    last = max(part.subitem, part.until or 0)
+    return _each(
+        name,
+        part,
+        [(number, f"{SUBITEMS[number - 1]}목") for number in _numbers_between(part.subitem, last)],
+        subitems,
+        letters,
+    )
+
+
+def _each(
+    name: str, part: Part, wanted: Sequence[tuple[Key, str]], states: Mapping[Key, bool], existing: str | None
+) -> Judgement:
+    """The worst judgement about the wanted parts; `states` has the existing ones, and whether each was deleted."""
+    target = f"{name}{_part_label(part)}"
+    judged = [Judgement("exists", target)]
+    for number, label in wanted:
+        if number not in states:
+            undivided = "" if existing else " It is not divided in this way."
+            judged.append(Judgement("missing", name, existing, reason=f"{name} has no {label}.{undivided}"))
+        elif states[number]:
+            judged.append(Judgement("repealed", target, reason=f"{label} of {name} has been deleted (삭제)."))
+    return _worst(judged)
+
+
+def _worst(judged: Iterable[Judgement]) -> Judgement:
+    return min(judged, key=lambda one: WORST_FIRST.index(one.status))
+
+
+def _numbers_between(first: int, last: int) -> range:
+    """The numbers of a range in either order, at most `WIDEST_RANGE`."""
+    return (
+        range(first, min(last, first + WIDEST_RANGE) + 1)
+        if first <= last
+        else range(last, min(first, last + WIDEST_RANGE) + 1)
+    )
+
+
+def _part_label(part: Part) -> str:
+    """제2항제3호가목 of a part."""
+    paragraph = f"제{part.paragraph}항" if part.paragraph is not None else ""
+    item = _item_label(part.item) if part.item is not None else ""
+    subitem = f"{SUBITEMS[part.subitem - 1]}목" if part.subitem is not None else ""
+    if part.until is None:
+        return paragraph + item + subitem
+    last = f"{SUBITEMS[part.until - 1]}목" if subitem else f"제{part.until}호" if item else f"제{part.until}항"
+    return f"{paragraph}{item}{subitem}–{last}"
+
+
+def _item_label(number: Number) -> str:
+    return f"제{number[0]}호의{number[1]}" if number[1] else f"제{number[0]}호"
+
+
+def _runs(numbers: Iterable[int], unit: str) -> str | None:
+    """제1항–제3항, 제5항."""
+    runs: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return listed([run(f"제{first}{unit}", f"제{last}{unit}") for first, last in runs]) or None

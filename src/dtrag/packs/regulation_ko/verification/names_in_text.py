@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
-from dtrag.packs.regulation_ko.catalog import Catalog, Outline, folded_name
+from dtrag.packs.regulation_ko.catalog import Catalog, Name, Outline, folded_name
 from dtrag.packs.regulation_ko.citation_patterns import SPACE
 from dtrag.packs.regulation_ko.cited_names import NameFinder
 from dtrag.packs.regulation_ko.verification.rule_names import (
     CODE,
     ENDING,
     RuleNames,
-    WrittenName,
     is_decree,
     is_generic,
     is_of_the_state,
@@ -74,15 +73,15 @@ class NamesInText:
         self._rules = names
         self._source = source
 
-    def find(self, text: str) -> list[WrittenName]:
+    def find(self, text: str) -> list[Name]:
         """The names in order, none within another: defined short names first, then quoted ones, then others."""
-        chosen: list[WrittenName] = []
+        chosen: list[Name] = []
         for source in (self._quoted, self._of_collection, self._laws):
             chosen = _without_overlaps([*chosen, *source(text)])
         chosen = _without_overlaps([*_short_names(text, chosen), *chosen, *self._unknown(text), *self._codes(text)])
         return [self._with_code(text, name) for name in chosen if name.text]
 
-    def _quoted(self, text: str) -> Iterator[WrittenName]:
+    def _quoted(self, text: str) -> Iterator[Name]:
         for match in patterns.QUOTED.finditer(text):
             article = patterns.ARTICLE.search(match[1])
             written = match[1][: article.start()] if article else match[1]
@@ -94,7 +93,7 @@ class NamesInText:
             regulation = self._rules.exact(written, self._source)
             in_corners = match.group()[0] in _CORNERS
             if regulation is not None:
-                yield WrittenName(match.start(), end, written.strip(), regulation)
+                yield Name(match.start(), end, written.strip(), regulation)
                 continue
             is_cited = article is not None or _REFERENCE_AFTER.match(text, match.end()) is not None
             is_rule = ENDING.search(written.strip()) is not None and not is_generic(written)
@@ -102,14 +101,16 @@ class NamesInText:
             if is_name or (in_corners and is_cited):
                 yield self._outside(match.start(), end, written.strip())
 
-    def _outside(self, start: int, end: int, written: str) -> WrittenName:
+    def _outside(self, start: int, end: int, written: str) -> Name:
         """A name that is not in the collection: a law, a misspelt name, or none."""
         is_law = is_of_the_state(written) or written.endswith(("법", "법률"))
         may_be_rule = ENDING.search(written) is not None and not is_decree(written)
         near = self._rules.near(written) if may_be_rule or not is_law else None
-        return WrittenName(start, end, written, near=near, is_law=is_law and near is None)
+        successor = self._rules.successor(written)
+        is_law = is_law and near is None and successor is None
+        return Name(start, end, written, near=near, successor=successor, is_law=is_law)
 
-    def _of_collection(self, text: str) -> Iterator[WrittenName]:
+    def _of_collection(self, text: str) -> Iterator[Name]:
         for start, end, regulation in self._rules.occurrences(text, self._source):
             longer = _RULE_WORD.match(text, _after_blanks(text, end))
             if (
@@ -122,17 +123,18 @@ class NamesInText:
                 if exact is None:
                     yield self._outside(start, longer.end("word"), written)
                     continue
-            yield WrittenName(start, end, text[start:end], regulation)
+            successor = None if regulation else self._rules.successor(text[start:end])
+            yield Name(start, end, text[start:end], regulation, successor=successor)
 
     @staticmethod
-    def _laws(text: str) -> Iterator[WrittenName]:
+    def _laws(text: str) -> Iterator[Name]:
         """Laws without quotation marks, with the grammar of citations in regulations."""
         for name in NameFinder(text, _NOWHERE, _EMPTY).laws():
             written = text[name.start : name.end]
             if written.endswith("시행규칙") or not ENDING.search(written):
-                yield WrittenName(name.start, name.end, written, is_law=True)
+                yield Name(name.start, name.end, written, is_law=True)
 
-    def _unknown(self, text: str) -> Iterator[WrittenName]:
+    def _unknown(self, text: str) -> Iterator[Name]:
         """Names that end as those of rules and are not in the collection."""
         for match in _RULE_WORD.finditer(text):
             start, end, word = match.start("word"), match.end("word"), match["word"]
@@ -147,7 +149,7 @@ class NamesInText:
             if name is not None:
                 yield name
 
-    def _longest_near(self, text: str, start: int, end: int, word: str) -> WrittenName | None:
+    def _longest_near(self, text: str, start: int, end: int, word: str) -> Name | None:
         """The cited name that ends at `end`: with the words before it that make it most similar to a known one."""
         words = _WORDS_BEFORE.search(text, max(0, start - LONGEST_WORDS), start)
         starts = [start]
@@ -160,13 +162,13 @@ class NamesInText:
             written = text[begin:end]
             exact = None if is_generic(written) else self._rules.exact(written, self._source)
             if exact is not None:
-                return WrittenName(begin, end, written, exact)
+                return Name(begin, end, written, exact)
             near = None if is_generic(written) else self._rules.near(written)
             if near is not None:
-                return WrittenName(begin, end, written, near=near)
+                return Name(begin, end, written, near=near)
         for begin in starts[:3]:
             if is_of_the_state(text[begin:end]):
-                return WrittenName(begin, end, text[begin:end], is_law=True)
+                return Name(begin, end, text[begin:end], is_law=True)
         begin = start
         if is_generic(word):  # 드론 운영 규정: the name has several words
             for earlier in starts[1:3]:
@@ -175,35 +177,35 @@ class NamesInText:
                 begin = earlier
             if begin == start:
                 return None
-        return WrittenName(begin, end, text[begin:end])
+        return Name(begin, end, text[begin:end])
 
-    def _codes(self, text: str) -> Iterator[WrittenName]:
+    def _codes(self, text: str) -> Iterator[Name]:
         for match in _CODE_BEFORE.finditer(text):
             regulation = self._rules.by_code(match[1])
             if regulation is not None:
-                yield WrittenName(match.start(), match.end(), match[1], regulation)
+                yield Name(match.start(), match.end(), match[1], regulation)
 
-    def _with_code(self, text: str, name: WrittenName) -> WrittenName:
+    def _with_code(self, text: str, name: Name) -> Name:
         """The name with the code in brackets behind it, when that is the code of another regulation."""
         match = _CODE_BESIDE.match(text, name.end)
         if match is None or name.is_law:
             return name
-        if name.regulation is None:
+        if name.owner is None:
             of_code = self._rules.by_code(match[1])
-            return WrittenName(name.start, name.end, name.text, near=of_code or name.near)
-        if name.regulation.code and name.regulation.code != match[1]:
-            return WrittenName(name.start, name.end, name.text, name.regulation, other_code=match[1])
+            return Name(name.start, name.end, name.text, near=of_code or name.near)
+        if name.owner.code and name.owner.code != match[1]:
+            return Name(name.start, name.end, name.text, name.owner, other_code=match[1])
         return name
 
 
 _SELF_WORD = re.compile(r"^(?:이|본|동|위|그|각|타|현|제|신|구)(?:규정|세칙|규칙|지침|내규|학칙|정관|기준)$")
 
 
-def _without_overlaps(names: Iterable[WrittenName]) -> list[WrittenName]:
+def _without_overlaps(names: Iterable[Name]) -> list[Name]:
     """The names in the order of the text; of overlapping ones, the first given."""
     starts: list[int] = []
     ends: list[int] = []
-    chosen: list[WrittenName] = []
+    chosen: list[Name] = []
     for name in names:
         place = bisect_right(starts, name.start)
         if (not place or ends[place - 1] <= name.start) and (place == len(starts) or name.end <= starts[place]):
@@ -213,7 +215,7 @@ def _without_overlaps(names: Iterable[WrittenName]) -> list[WrittenName]:
     return chosen
 
 
-def _short_names(text: str, names: Iterable[WrittenName]) -> Iterator[WrittenName]:
+def _short_names(text: str, names: Iterable[Name]) -> Iterator[Name]:
     """What a text defines as a short name of a regulation or law (이하 “인사규정”이라 한다), wherever it then occurs.
 
     The definition itself has no `text`.
@@ -223,7 +225,7 @@ def _short_names(text: str, names: Iterable[WrittenName]) -> Iterator[WrittenNam
         definition = _DEFINITION.match(text, name.end)
         if definition is None:
             continue
-        yield WrittenName(definition.start(1), definition.end(1), "")
+        yield Name(definition.start(1), definition.end(1), "")
         short = definition[2].strip()
         if short in defined or len(defined) == MOST_DEFINITIONS:
             continue

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.verification import QuotationStatus
-from dtrag.packs.regulation_ko.verification.reader import Citation
+from dtrag.packs.regulation_ko.citation_reader import Token
 from dtrag.packs.regulation_ko.verification.written_text import WrittenText
 
 SHORTEST = 8
@@ -34,7 +34,7 @@ class Quotation:
     citation: int
 
 
-def read_quotations(text: WrittenText, citations: Sequence[Citation]) -> Iterator[Quotation]:
+def read_quotations(text: WrittenText, citations: Sequence[Token]) -> Iterator[Quotation]:
     """The quotations whose line has a citation, in the order of the text.
 
     A citation in brackets behind the quotation is its own; otherwise the last before it, then the first behind it.
@@ -79,7 +79,7 @@ def _is_quoted_text(text: str, match: re.Match[str], start: int, end: int) -> bo
     return _DEFINED.match(text, match.end()) is None
 
 
-def _is_name(citations: Sequence[Citation], start: int, end: int) -> bool:
+def _is_name(citations: Sequence[Token], start: int, end: int) -> bool:
     """Whether the marks only surround a citation or are a part of it: “교원 인사 규정” 제8조."""
     inside = sum(each.end - each.start for each in citations if start <= each.start < each.end <= end)
     is_part = any(each.start <= start < each.end for each in citations)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
-from dtrag.packs.regulation_ko.catalog import Outline, folded_name
-from dtrag.packs.regulation_ko.collection import Collection, Regulation
+from dtrag.packs.regulation_ko.catalog import Catalog, Outline, folded_name
 from dtrag.packs.regulation_ko.spelling import letters, within_one
 
 MIN_SIMILARITY = 0.7
@@ -33,46 +31,28 @@ _NOT_NAMES = frozenset(
 """Words that end as a name does and name nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenName:
-    """A name in a text: of `regulation`, or of none; then `near` is the most similar one.
-
-    `is_law` is true for laws and rules of the state, which no collection contains. `other_code` is a code (3-1-2)
-    beside the name that is not the code of this regulation.
-    """
-
-    start: int
-    end: int
-    text: str
-    regulation: Regulation | None = None
-    near: Regulation | None = None
-    is_law: bool = False
-    other_code: str = ""
-
-
 class RuleNames:
-    """Finds and compares the names of a collection, with those of `own`, which have priority."""
+    """Finds and compares the names of a catalog, with those of `own`, which have priority."""
 
-    def __init__(self, collection: Collection, own: Iterable[Regulation] = ()) -> None:
-        self._by_outline = {id(regulation.outline): regulation for regulation in collection.regulations}
+    def __init__(self, catalog: Catalog, own: Iterable[Outline] = ()) -> None:
         own = tuple(own)
-        self._by_outline |= {id(regulation.outline): regulation for regulation in own}
-        self._catalog = collection.catalog
-        self._by_code = {regulation.code: regulation for regulation in collection.regulations if regulation.code}
-        self._prefixes = ("", *patterns.PREFIXES, *collection.catalog.institutions)
-        self._own = {form: regulation for regulation in own for form in (folded_name(regulation.name), regulation.name)}
-        names = {*collection.catalog.by_name, *collection.catalog.short, "학칙", "정관"}
+        self._catalog = catalog
+        outlines = {id(outline): outline for outline in catalog.by_name.values()}.values()
+        self._by_code = {outline.code: outline for outline in reversed([*outlines]) if outline.code}
+        self._prefixes = ("", *patterns.PREFIXES, *catalog.institutions)
+        self._own = {form: outline for outline in own for form in (folded_name(outline.name), outline.name)}
+        names = {*catalog.by_name, *catalog.short, *catalog.successors, "학칙", "정관"}
         names |= self._own.keys()
         self._by_start: dict[str, list[str]] = defaultdict(list)
         for name in sorted(names, key=len, reverse=True):
             if 1 < len(name) <= LONGEST_NAME:
                 self._by_start[name[:2]].append(name)
-        self._near: dict[str, Regulation | None] = {}
+        self._near: dict[str, Outline | None] = {}
         self._postings: dict[str, list[int]] = defaultdict(list)
-        self._stems: list[tuple[str, Regulation]] = []
+        self._stems: list[tuple[str, Outline]] = []
         self._index_stems(names)
 
-    def exact(self, name: str, source: Outline | None = None) -> Regulation | None:
+    def exact(self, name: str, source: Outline | None = None) -> Outline | None:
         """The regulation of this name, short name or code; blanks, middle dots and quotation marks are ignored.
 
         `source` is the regulation whose text names it, if any: 학칙 in the rules of a graduate school is that school's.
@@ -88,11 +68,15 @@ class RuleNames:
                     return regulation
         return None
 
-    def by_code(self, code: str) -> Regulation | None:
+    def successor(self, name: str) -> Outline | None:
+        """The regulation that replaced the one of this name."""
+        return self._catalog.successors.get(folded_name(name))
+
+    def by_code(self, code: str) -> Outline | None:
         """The regulation with this code."""
         return self._by_code.get(code)
 
-    def near(self, name: str) -> Regulation | None:
+    def near(self, name: str) -> Outline | None:
         """The most similar regulation: the same but for its ending or one letter, or with most pairs of letters."""
         folded = folded_name(name)
         for prefix in patterns.PREFIXES[:8]:
@@ -105,8 +89,8 @@ class RuleNames:
             self._near[folded] = self._nearest(folded)
         return self._near[folded]
 
-    def occurrences(self, text: str, source: Outline | None = None) -> Iterator[tuple[int, int, Regulation]]:
-        """Start, end and regulation of the names in a text, none within another, with or without blanks in them."""
+    def occurrences(self, text: str, source: Outline | None = None) -> Iterator[tuple[int, int, Outline | None]]:
+        """Start, end and regulation (None of a replaced one) of the names in a text, none within another."""
         places = [place for place, character in enumerate(text) if character not in _SKIPPED]
         folded = "".join(text[place] for place in places)
         behind = 0
@@ -118,7 +102,7 @@ class RuleNames:
                     continue
                 end = self._longest_at(text, folded, places, index + len(prefix))
                 regulation = self.exact(folded[index:end], source) if end else None
-                if regulation is not None:
+                if regulation is not None or (end and self.successor(folded[index:end])):
                     yield place, places[end - 1] + 1, regulation
                     behind = end
                     break
@@ -134,13 +118,12 @@ class RuleNames:
                 return end
         return 0
 
-    def _named(self, folded: str, source: Outline | None = None) -> Regulation | None:
+    def _named(self, folded: str, source: Outline | None = None) -> Outline | None:
         if folded in self._own:
             return self._own[folded]
         if folded in _NOT_NAMES:
             return None
-        outline = self._catalog.named(folded, source)
-        return self._by_outline.get(id(outline)) if outline is not None else None
+        return self._catalog.named(folded, source)
 
     def _index_stems(self, names: set[str]) -> None:
         for name in sorted(names):
@@ -151,7 +134,7 @@ class RuleNames:
                     self._postings[pair].append(len(self._stems))
                 self._stems.append((stem, regulation))
 
-    def _nearest(self, folded: str) -> Regulation | None:
+    def _nearest(self, folded: str) -> Outline | None:
         stem = ENDING.sub("", folded)
         if len(stem) < 2:
             return None

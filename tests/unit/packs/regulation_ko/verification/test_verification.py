@@ -10,8 +10,8 @@ import pytest
 
 from dtrag.core.provisions import RegulationText
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
-from dtrag.packs.regulation_ko.verification.article_text import read_article
 from dtrag.packs.regulation_ko.verification.check import read_text
+from dtrag.packs.regulation_ko.verification.contents import read_article
 from tests.cases import each
 from tests.growth import grows_linearly
 from tests.unit.packs.regulation_ko.verification.book import BOOK, COLLECTION, statuses, verified
@@ -49,6 +49,7 @@ FINE = [
     "교원인사규정 부칙 제2항",
     "학칙 제2조(단서)",
     "교원인사규정 제2장",
+    "교원인사규정 제1장 내지 제2장",
     "학칙 제3조의2",
     "한빛대학교 학칙 제2조제2항",
 ]
@@ -95,6 +96,10 @@ WRONG = [
     ("교원인사규정(1-1-1) 제4조", "title_mismatch", None),
     ("「교직원규정」(2-1-1) 제4조", "title_mismatch", None),
     ("교원인사규정 별표 1(학점 배점표)", "title_mismatch", None),
+    ("교원인사규정 별표 1 내지 3", "missing", "별표 1"),
+    ("교원인사규정 제1장 내지 제3장", "missing", "제1장, 제2장"),
+    ("교수인사지침 제4조", "repealed", None),
+    ("교원임용규정 제4조", "title_mismatch", None),
     ("고등교육법 제4조", "unclear", None),
     ("「고등교육법 시행령」 제4조", "unclear", None),
     ("민법 제3조", "unclear", None),

@@ -1,4 +1,7 @@
-"""Reads references to articles in any text, member by member: 제3조, 제5조제2항제1호 및 제3호, 제7조부터 제9조까지."""
+"""The grammar of citations, member by member with spans: 제3조, 제5조제2항제1호 및 제3호, 제7조부터 제9조까지.
+
+Also lists and ranges of appendices (별지 제1호 내지 제6호 서식) and of divisions (제7장 제2절 및 제3절).
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,16 @@ from dataclasses import dataclass, replace
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
 from dtrag.packs.regulation_ko.catalog import Number
-from dtrag.packs.regulation_ko.citation_patterns import AND, SPACE, TO, UNTIL
+from dtrag.packs.regulation_ko.citation_patterns import AND, TO, UNTIL
 
 SUBITEMS = "가나다라마바사아자차카타파하"
 LONGEST_TITLE = 80
 """Characters of a title in brackets behind an article."""
+MOST_MEMBERS = 200
+"""Members of one list, and articles of one range."""
 _CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
-_ARTICLE_WITHOUT_MARK = re.compile(
-    rf"(\d{{1,3}}){SPACE}조(?:{SPACE}의{SPACE}(\d{{1,2}})(?!\d|{SPACE}[항호]))?(?![원각건직치])"
-)
-_SHORT_RANGE = re.compile(
-    rf"제{SPACE}(\d{{1,4}}){SPACE}[~∼～〜\-－–]{SPACE}제?{SPACE}(\d{{1,4}}){SPACE}조(?![원각건직치])"
-)
-_SHORT_MEMBER = re.compile(
-    rf"제?{SPACE}(\d{{1,4}})(?={SPACE}[,·ㆍ‧・]{SPACE}제?{SPACE}\d{{1,4}}{SPACE}(?:[,·ㆍ‧・]|조))"
-)
-_PARAGRAPH = re.compile(rf"{SPACE}(?:의{SPACE})?제?{SPACE}(?:(\d{{1,3}})|([①-⑳])){SPACE}항(?!목|공)")
-_ITEM = re.compile(
-    rf"{SPACE}(?:의{SPACE})?제?{SPACE}(?:(\d{{1,3}})|([①-⑳])){SPACE}호(?:{SPACE}의{SPACE}(\d{{1,2}})(?!\d))?"
-    rf"(?!{SPACE}(?:서식|양식|안건|의안|의결|[관실선봉]))"
-)
-_JOINED = re.compile(rf"(?:{AND.pattern}|{SPACE}(?=제{SPACE}[\d①-⑳]{{1,3}}{SPACE}[항호]))")
-_NO_TITLE = re.compile(
-    r"^\s*(?:이하|단서|본문|전단|후단|단|다만|현행|구|신|안|신설|개정|제정|삭제|폐지|변경|이동|생략|참조|참고|상동|별지|별표|붙임|각\s?호|전문\s?개정|일부\s?개정|개정안)"
-    r"(?![가-힣])|^\s*(?:이하|단서|다만)\s|참조|참고|제\s*\d|\d{4}|[pP]\.\s*\d|에\s한|제외\)?$|포함\)?$|같다|이라\s?한다|라\s?한다"
-)
 _OPENING = {"(": ")", "（": "）", "[": "]", "【": "】", "〔": "〕", "<": ">", "〈": "〉", "“": "”", "‘": "’"}
+_RANKS = "편장절관"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +47,16 @@ class Member:
     title: str | None = None
     part: Part = WHOLE
     last_part: Part = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One cited appendix (별표 1) or division (제7장 제2절), or a range of them up to `last`."""
+
+    start: int
+    end: int
+    label: str
+    last: str = ""
 
 
 def read_members(text: str, place: int, names: Container[int], *, after_name: bool) -> list[Member]:
@@ -90,12 +87,79 @@ def read_parts(text: str, place: int, *, needs_mark: bool = False) -> list[tuple
         if read is None:
             return parts
         end, before = read
-        start = patterns.BLANKS.match(text, place)
-        parts.append((start.end() if start else place, end, before))
-        joined = _JOINED.match(text, end) or TO.match(text, end)
+        parts.append((_after_blanks(text, place), end, before))
+        joined = patterns.JOINED.match(text, end) or TO.match(text, end)
         if joined is None or patterns.ARTICLE.match(text, joined.end()):
             return parts
         place = joined.end()
+
+
+def read_appendices(text: str, place: int) -> list[Labelled]:
+    """The list of appendices that begins at `place`: 별표 1 및 2, 별지 제1호 내지 제6호 서식."""
+    match = patterns.APPENDIX.match(text, place) or patterns.OTHER_APPENDIX.match(text, place)
+    if match is None:
+        return []
+    kind, form = match[1], match[3]
+    label = "".join(part for part in match.groups() if part)
+    members = [Labelled(place, place + len(match.group().rstrip()), " ".join(label.split()))]
+    while match[2]:
+        last = members[-1]
+        to = patterns.TO.match(text, last.end)
+        joined = to or patterns.AND.match(text, last.end)
+        further = patterns.FURTHER_APPENDIX.match(text, joined.end()) if joined else None
+        if joined is None or further is None or (further["kind"] and (not to or further["kind"] != kind)):
+            break
+        if not to and form and not further["form"]:
+            break
+        written = " ".join(f"{kind} {further['number']}{further['form'] or ''}".split())
+        until = patterns.UNTIL.match(text, further.end()) if to else None
+        end = until.end() if until else further.end()
+        if to:
+            members[-1] = replace(last, end=end, last=written)
+        else:
+            members.append(Labelled(joined.end(), end, written))
+    return members
+
+
+def read_divisions(text: str, place: int) -> list[Labelled]:
+    """The list of divisions that begins at `place`: 제10장, 제7장 제2절 및 제3절, 제2장부터 제4장까지."""
+    read = _division(text, place)
+    if read is None:
+        return []
+    chain, end = read
+    members = [Labelled(place, end, " ".join(chain))]
+    while True:
+        to = patterns.TO.match(text, end)
+        joined = to or patterns.AND.match(text, end)
+        further = _division(text, joined.end()) if joined else None
+        if joined is None or further is None:
+            return members
+        written, end = further
+        outer = [part for part in chain if _RANKS.index(part[-1]) < _RANKS.index(written[0][-1])]
+        label = " ".join((*outer, *written))
+        if to:
+            until = patterns.UNTIL.match(text, end)
+            end = until.end() if until else end
+            members[-1] = replace(members[-1], end=end, last=label)
+        else:
+            members.append(Labelled(joined.end(), end, label))
+
+
+def _division(text: str, place: int) -> tuple[list[str], int] | None:
+    """제7장 제2절 as its parts, from the outermost on, and where it ends."""
+    chain: list[str] = []
+    end = place
+    while match := patterns.DIVISION.match(text, _after_blanks(text, end) if chain else end):
+        if chain and _RANKS.index(match[2]) <= _RANKS.index(chain[-1][-1]):
+            break
+        chain.append(f"제{int(match[1])}{match[2]}")
+        end = match.end()
+    return (chain, end) if chain else None
+
+
+def _after_blanks(text: str, place: int) -> int:
+    match = patterns.BLANKS.match(text, place)
+    return match.end() if match else place
 
 
 def numbers_of(first: Number, last: Number) -> tuple[Number, Number]:
@@ -104,7 +168,7 @@ def numbers_of(first: Number, last: Number) -> tuple[Number, Number]:
 
 
 def _members_at(text: str, place: int, *, without_mark: bool) -> list[Member]:
-    short = _SHORT_RANGE.match(text, place)
+    short = patterns.SHORT_RANGE.match(text, place)
     if short:
         return [Member(place, short.end(), (int(short[1]), 0), (int(short[2]), 0))]
     listed = list(_short_list(text, place))
@@ -133,7 +197,7 @@ def _short_list(text: str, place: int) -> Iterator[Member]:
     """제3, 5조: the members before the last one."""
     if not text.startswith("제", place):
         return
-    while match := _SHORT_MEMBER.match(text, place):
+    while match := patterns.SHORT_MEMBER.match(text, place):
         yield Member(place, match.end(), (int(match[1]), 0))
         joined = AND.match(text, match.end())
         if joined is None:
@@ -144,14 +208,13 @@ def _short_list(text: str, place: int) -> Iterator[Member]:
 def _head(text: str, place: int, *, without_mark: bool) -> tuple[Number, int] | None:
     match = patterns.ARTICLE.match(text, place)
     if match is None and without_mark:
-        match = _ARTICLE_WITHOUT_MARK.match(text, place)
+        match = patterns.ARTICLE_WITHOUT_MARK.match(text, place)
     return ((int(match[1]), int(match[2] or 0)), match.end()) if match else None
 
 
 def _title(text: str, place: int) -> tuple[str | None, int]:
     """The title in brackets behind an article, and where it ends; other remarks in brackets are no titles."""
-    blanks = patterns.BLANKS.match(text, place)
-    start = blanks.end() if blanks else place
+    start = _after_blanks(text, place)
     closing = _OPENING.get(text[start : start + 1])
     if closing is None:
         return None, place
@@ -160,25 +223,27 @@ def _title(text: str, place: int) -> tuple[str | None, int]:
         depth += (text[position] == text[start]) - (text[position] == closing)
         if depth == 0:
             title = text[start + 1 : position]
-            is_title = title.strip() and "\n" not in title and not _NO_TITLE.search(title)
+            is_title = title.strip() and "\n" not in title and not patterns.NO_TITLE.search(title)
             return (title.strip(), position + 1) if is_title else (None, place)
     return None, place
 
 
 def _until(text: str, member: Member) -> Member:
-    """The member as a range, if one ends after it."""
-    to = TO.match(text, member.end)
-    head = _head(text, to.end(), without_mark=True) if to else None
-    if to is None or head is None:
-        return member
-    last, end = head
-    _, end = _title(text, end)
-    parts = read_parts(text, end)[:1]
-    end = parts[0][1] if parts else end
-    until = UNTIL.match(text, end)
-    if until is None and "에서" in to[0]:  # 제3조에서 제5조를 준용한다
-        return member
-    return replace(member, end=until.end() if until else end, until=last, last_part=parts[0][2] if parts else WHOLE)
+    """The member as a range, if one ends after it (제5조 내지 제7조 내지 제9조 is one)."""
+    while to := TO.match(text, member.end):
+        head = _head(text, to.end(), without_mark=True)
+        if head is None:
+            break
+        last, end = head
+        _, end = _title(text, end)
+        parts = read_parts(text, end)[:1]
+        end = parts[0][1] if parts else end
+        until = UNTIL.match(text, end)
+        if until is None and "에서" in to[0]:  # 제3조에서 제5조를 준용한다
+            break
+        last_part = parts[0][2] if parts else WHOLE
+        member = replace(member, end=until.end() if until else end, until=last, last_part=last_part)
+    return member
 
 
 def _part(text: str, place: int, before: Part) -> tuple[int, Part] | None:
@@ -186,9 +251,9 @@ def _part(text: str, place: int, before: Part) -> tuple[int, Part] | None:
     end = place
     paragraph, item, subitem = before.paragraph, before.item, None
     level = ""
-    if match := _PARAGRAPH.match(text, end):
+    if match := patterns.PARAGRAPH.match(text, end):
         paragraph, item, level, end = _number(match), None, "paragraph", match.end()
-    if match := _ITEM.match(text, end):
+    if match := patterns.ITEM.match(text, end):
         item, level, end = (_number(match), int(match[3] or 0)), "item", match.end()
     if (match := patterns.SUBITEM.match(text, end)) and match[1] in SUBITEMS:
         subitem, level, end = SUBITEMS.index(match[1]) + 1, "subitem", match.end()
@@ -196,10 +261,10 @@ def _part(text: str, place: int, before: Part) -> tuple[int, Part] | None:
         return None
     until = None
     if to := TO.match(text, end):
-        pattern = {"paragraph": _PARAGRAPH, "item": _ITEM, "subitem": patterns.SUBITEM}[level]
+        pattern = {"paragraph": patterns.PARAGRAPH, "item": patterns.ITEM, "subitem": patterns.SUBITEM}[level]
         last = pattern.match(text, to.end())
         is_range = "에서" not in to[0] or (last is not None and UNTIL.match(text, last.end()))
-        if last and is_range and (level != "paragraph" or not _ITEM.match(text, last.end())):
+        if last and is_range and (level != "paragraph" or not patterns.ITEM.match(text, last.end())):
             until = SUBITEMS.find(last[1]) + 1 if level == "subitem" else _number(last)
             end = last.end()
     if closed := UNTIL.match(text, end):

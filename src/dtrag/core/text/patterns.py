@@ -1,0 +1,32 @@
+"""Regular expressions with examples: what each finds and what it refuses, which a test runs for all of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LONGEST_WITHOUT_EXAMPLES = 80
+"""Characters of a regular expression from which on it is written with examples."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPattern:
+    """A pattern that is found in every text of `finds` and in none of `refuses`."""
+
+    pattern: re.Pattern[str]
+    finds: tuple[str, ...]
+    refuses: tuple[str, ...]
+
+
+EXPLAINED: list[ExplainedPattern] = []
+"""All patterns of the modules that are imported."""
+
+
+def explained(
+    regex: str, *, finds: str | tuple[str, ...], refuses: str | tuple[str, ...], flags: int = 0
+) -> re.Pattern[str]:
+    """The compiled pattern, with its examples in the table that a test runs (`EXPLAINED`)."""
+    pattern = re.compile(regex, flags)
+    texts = [(examples,) if isinstance(examples, str) else examples for examples in (finds, refuses)]
+    EXPLAINED.append(ExplainedPattern(pattern, *texts))
+    return pattern
