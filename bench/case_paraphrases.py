@@ -16,19 +16,20 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dtrag.adapters.sqlite.cases import SqliteCases
-from dtrag.core.access.scope import EVERYTHING
+from dtrag.core.access.scope import EVERYTHING, PUBLISHED
 from dtrag.core.cases import similarity
-from dtrag.core.cases.case import CaseQuery, SimilarityMethod
+from dtrag.core.cases.case import Case, CaseQuery, SimilarityMethod
+from dtrag.core.cases.similarity import question_hash
 from dtrag.core.text.analysis import language
 from dtrag.evaluation.question_pairs import QuestionPair
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.reuse import LEAST_SIMILARITY, MOST_CANDIDATES
 from dtrag.memory.suggesting import Candidates, Suggester
 from dtrag.ports import Embedder
-from dtrag.testing.builders import case
 
 K = 3
 SHARES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
@@ -47,7 +48,7 @@ async def _run(pairs: Sequence[QuestionPair], embedder: Embedder | None) -> None
     with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as folder:
         store = SqliteCases(Path(folder))
         for base in bases:
-            await store.add(replace(case(base_id(base), base), vector=await vectors.of(base)))
+            await store.add(replace(base_case(base), vector=await vectors.of(base)))
         suggester = Suggester(store, vectors)
         paraphrases = [pair for pair in pairs if pair.same]
         await suggester.nearest(CaseQuery(text="warm", limit=1, method=SimilarityMethod.SEMANTIC), EVERYTHING)
@@ -69,6 +70,21 @@ async def _run(pairs: Sequence[QuestionPair], embedder: Embedder | None) -> None
     similarity.MEANING_SHARE = 0.9
     for least in (0.4, LEAST_SIMILARITY, 0.6):
         show(f"similarity of {least:.2f} or more", asked, least)
+
+
+def base_case(question: str) -> Case:
+    """The case of a base question."""
+    now = datetime.now(UTC)
+    return Case(
+        case_id=base_id(question),
+        query=question,
+        query_hash=question_hash(question),
+        category_path=("Handbook",),
+        content="See the handbook.",
+        created_at=now,
+        updated_at=now,
+        asked_in=PUBLISHED,
+    )
 
 
 def base_id(question: str) -> str:

@@ -17,13 +17,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.builders import indexed_document
 from tests.toy import sentence
 
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, open_app
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.settings import Settings
-from dtrag.testing.builders import indexed_document
 
 BATCH = 500
 

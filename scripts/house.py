@@ -352,7 +352,7 @@ FIGURES = (
     Figure("python-files", python_files, 714),
     Figure("python-lines", python_lines, 96_707),
     Figure("code-lines", code_lines, 61_675),
-    Figure("sql-lines", lines_of(".sql"), 3_191),
+    Figure("sql-lines", lines_of(".sql"), 3_194),
     Figure("toml-lines", lines_of(".toml"), 26_432),
     Figure("json-lines", lines_of(".json"), 313),
     Figure("repeated-classes", repeated_classes, 70),

@@ -14,16 +14,19 @@ import pytest
 import pytest_asyncio
 
 from dtrag.adapters.postgres.connect import connect
+from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.server import server
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
+from dtrag.assembly import open_stores
+from dtrag.core.text.analysis import Analyzer
+from dtrag.ports import Stores
 from dtrag.settings import Settings
+from dtrag.testing.throwaway import make_template, without_sync
 from tests.clock import clock
-from tests.store import Databases, Store, without_sync
+from tests.store import Databases, Store, empty
 
 __all__ = ["clock"]  # a fixture
-
-TEMPLATE = "template_of_the_tests"
 
 # The time of an example says more about the machine than about the code.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -58,10 +61,7 @@ def embedded() -> Iterator[EmbeddedServer]:
 @pytest_asyncio.fixture(scope="session")
 async def template(embedded: EmbeddedServer) -> str:
     """A migrated, empty database that nobody is connected to."""
-    data_dir = embedded.address.data_dir
-    async with connect(Settings.load(environ={}, data_dir=data_dir, database_name=TEMPLATE, embedder="none")):
-        pass
-    return TEMPLATE
+    return await make_template(embedded.address.data_dir)
 
 
 @pytest.fixture
@@ -89,6 +89,28 @@ async def app(settings: Settings) -> AsyncIterator[App]:
     """An app on the test's own database."""
     async with open_app(settings) as opened:
         yield opened
+
+
+@pytest_asyncio.fixture(scope="session")
+async def shared_database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Database]:
+    """The database of all tests that use `emptied`, connected once."""
+    databases = Databases(embedded.address, template)
+    async with connect(databases.settings()) as database:
+        yield database
+    databases.drop()
+
+
+@pytest_asyncio.fixture
+async def emptied(shared_database: Database) -> Database:
+    """A database without rows but for the audit log: cheaper than one of the test's own."""
+    await empty(shared_database)
+    return shared_database
+
+
+@pytest.fixture
+def stores(emptied: Database) -> Stores:
+    """The stores of an empty database."""
+    return open_stores(Settings(), emptied, Analyzer())
 
 
 @pytest.fixture(scope="session")

@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import signal
 import struct
+import tempfile
 import uuid
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import TupleRow
 
+from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.server.server import ServerAddress
+from dtrag.app import App
+from dtrag.ports import Models
 from dtrag.settings import Settings
+from dtrag.testing import HashEmbedder, throwaway
 
-_numbers = itertools.count()
-
-
-def without_sync(data_dir: Path) -> None:
-    """Let the running server of a data folder no longer wait for the disk; only a crash of the machine loses anything.
-
-    The lines come after the product's settings and go with the folder. No test may judge durability on this server.
-    """
-    cluster = data_dir / "postgres"
-    with (cluster / "postgresql.conf").open("a", encoding="utf-8") as file:
-        file.write("fsync = off\nfull_page_writes = off\n")
-    os.kill(int((cluster / "postmaster.pid").read_text("utf-8").split()[0]), signal.SIGHUP)
+_EMPTY = """
+delete from documents;
+delete from lexical_segments;
+delete from lexical_corrections;
+delete from posting_pages;
+delete from sources;
+delete from index_settings;
+delete from vector_spaces;
+delete from review_queue;
+delete from agents;
+delete from api_keys;
+delete from classification_signals;
+delete from classification_placements;
+delete from conversations;
+delete from traces;
+delete from cbr_cases;
+delete from cbr_logs;
+delete from cbr_changes;
+insert into cbr_revision values ('cases', 0) on conflict (name) do update set revision = 0;
+delete from answer_feedback;
+delete from evaluations;
+delete from experiences;
+delete from exploration;
+delete from approved_tools;
+delete from taxonomy_moves;
+delete from taxonomy_activations;
+delete from taxonomy_tree;
+delete from taxonomy_versions;
+delete from taxonomy_nodes;
+insert into taxonomy_nodes values (0, now()), (1, now());
+insert into taxonomy_versions (version, active, created_at) values ('1.0.0', true, '2025-01-01');
+insert into taxonomy_activations (activation, version, kind, activated_by, activated_at)
+    values (1, '1.0.0', 'start', '', '2025-01-01');
+insert into index_settings values ('generation', '0'), ('vectors', '0');
+"""
+"""As after the migrations, but for the audit log, whose lines cannot be deleted. Truncating takes ten times as long."""
 
 
 @dataclass(frozen=True)
@@ -168,43 +193,21 @@ def _passages(documents: bytes, gone: set[tuple[str, str]]) -> list[tuple[str, i
     return found
 
 
-@dataclass
-class Databases:
-    """Clones of a template on one server, until `drop()`."""
-
-    address: ServerAddress
-    template: str
-    _made: list[str] = field(default_factory=list)
-
-    def settings(self, **overrides: Any) -> Settings:
-        """Settings of a new database; without an embedder unless told otherwise."""
-        name = f"test_{next(_numbers)}"
-        # Its files are copied: the default, a log record for each page, takes three times as long.
-        create = sql.SQL("create database {} template {} strategy file_copy")
-        self._execute(create.format(sql.Identifier(name), sql.Identifier(self.template)))
-        self._made.append(name)
-        values = {"embedder": "none"} | overrides
-        return Settings.load(environ={}, data_dir=self.address.data_dir, database_name=name, **values)
+class Databases(throwaway.Databases):
+    """Databases of a test's own, with a look into them."""
 
     def store(self, settings: Settings) -> Store:
         """The look into the database of these settings."""
         return Store(self.address, settings.database_name)
 
-    def drop(self) -> None:
-        """Drop them all; fails when an app or a test has left a connection open.
 
-        PostgreSQL waits 5 s for the backends of closed connections; on a busy machine they need longer to end.
-        """
-        while self._made:
-            statement, last = sql.SQL("drop database {}").format(sql.Identifier(self._made.pop())), 4
-            for attempt in range(last + 1):
-                try:
-                    self._execute(statement)
-                    break
-                except psycopg.errors.ObjectInUse:
-                    if attempt == last:
-                        raise
+async def empty(database: Database) -> None:
+    """Delete everything but the lines of the audit log."""
+    async with database.connection("owner") as connection:
+        await connection.execute(_EMPTY)
 
-    def _execute(self, statement: sql.Composed) -> None:
-        with psycopg.connect(self.address.conninfo("dtrag_owner", "postgres"), autocommit=True) as connection:
-            connection.execute(statement)
+
+def toy_app(database: Database, models: Models = Models(embedder=HashEmbedder()), **settings: Any) -> App:
+    """An app on an open database, without model weights or a parser process; `settings` are settings by name."""
+    folder = Path(tempfile.gettempdir()) / "dtrag-toy"  # nothing is written there
+    return App(Settings.load(environ={}, data_dir=folder, **settings), database, models, throwaway.parser)

@@ -100,10 +100,7 @@ Prune = Literal["all"] | bool
 async def open_app(settings: Settings) -> AsyncIterator[App]:
     """An `App` on the database that the settings name. Raises `DatabaseUnavailable`."""
     models = choose_models(settings)
-    async with (
-        connect(settings) as database,
-        App(settings, open_stores(settings, database, models.analyzer), models) as app,
-    ):
+    async with connect(settings) as database, App(settings, database, models) as app:
         await app.recover()
         await app.audit.recover()
         yield app
@@ -120,13 +117,8 @@ async def open_throwaway(
     """
     settings = replace(settings, cbr_data_dir=case_folder)
     models = choose_models(settings, embedder)
-    async with connect_throwaway(settings) as database, app_on(settings, database, models) as app:
+    async with connect_throwaway(settings) as database, App(settings, database, models) as app:
         yield app
-
-
-def app_on(settings: Settings, database: Database, models: Models) -> App:
-    """An `App` on an open database."""
-    return App(settings, open_stores(settings, database, models.analyzer), models)
 
 
 class App:
@@ -140,12 +132,13 @@ class App:
     def __init__(
         self,
         settings: Settings,
-        stores: Stores,
+        database: Database,
         models: Models,
         parser: Callable[[Settings, int], Parser] = parser_process,
     ):
         self.settings = settings
-        self.storage = stores.storage
+        self.database = database
+        stores = open_stores(settings, database, models.analyzer)
         self.embedder = models.embedder
         self.analyzer = models.analyzer
         self.reranker = models.reranker
@@ -298,13 +291,6 @@ class App:
             record=record,
         )
 
-    @property
-    def database(self) -> Database:
-        """The PostgreSQL database. Raises `InvalidInput` for an app with other stores."""
-        if not isinstance(self.storage, Database):
-            raise InvalidInput("This app has no PostgreSQL database: open it with dtrag.open().")
-        return self.storage
-
     def _on_search(self, metrics: SearchMetrics) -> None:
         self.on_search(metrics)  # the callback of now: it may be set after the app is open
 
@@ -428,7 +414,7 @@ class App:
         and `Forbidden` for a category outside of it.
         """
         started = time.perf_counter()
-        self.storage.require_space()
+        self.database.require_space()
         path = CategoryPath.parse(category) if category else None
         within, _ = await self._resolved(scope)
         read_with = await self._index_settings.register(self.analyzer.id)
@@ -455,7 +441,7 @@ class App:
 
         Their vectors are to be made again: `vectors.fill()`.
         """
-        self.storage.require_space()
+        self.database.require_space()
         await self._index_settings.forget()
         await self._index_settings.register(self.analyzer.id)
         documents = await reindex(self._writer, on_progress, self.analyzer)

@@ -74,7 +74,6 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
     """All stores. None of them connects before it is used."""
     review, sight = PostgresReview(database), PostgresDocumentVisibility(database)
     return Stores(
-        storage=database,
         index_settings=PostgresIndexSettings(database),
         index=PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20),
         writer=PostgresWriter(database),

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from dtrag import current_app
 from dtrag.adapters.postgres.connect import connect
-from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.adapters.sqlite.connection import connect as connect_file
 from dtrag.app import App
@@ -86,7 +85,7 @@ async def _opened(folder: Path | None, app: App | None, embedder: Embedder | Non
     """The memory in the folder, of the open app, or of the settings."""
     settings = app.settings if app is not None else Settings.load()
     vectors = QuestionVectors(embedder or (app.embedder if app is not None else None))
-    async with _store(folder or settings.cbr_data_dir, app, settings) as (store, index):
+    async with _store(folder or settings.cbr_data_dir, settings) as (store, index):
         suggester = Suggester(store, vectors)
         try:
             yield _Memory(store, suggester, settings.cbr_text != "off", index)
@@ -95,17 +94,13 @@ async def _opened(folder: Path | None, app: App | None, embedder: Embedder | Non
 
 
 @asynccontextmanager
-async def _store(
-    folder: Path | None, app: App | None, settings: Settings
-) -> AsyncIterator[tuple[CaseStore, Index | None]]:
+async def _store(folder: Path | None, settings: Settings) -> AsyncIterator[tuple[CaseStore, Index | None]]:
     if folder is not None:
         file = SqliteCases(folder, cache_seconds=settings.cbr_cache_ttl)
         try:
             yield file, None
         finally:
             await file.close()
-    elif app is not None and not isinstance(app.storage, Database):
-        yield app.case_store, app.index
     else:  # connections of its own, since those of an open app belong to its event loop
         async with connect(settings) as database:
             stores = open_stores(settings, database, Analyzer())

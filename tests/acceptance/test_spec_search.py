@@ -29,7 +29,6 @@ from dtrag import (
 )
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.queries import queries
-from dtrag.app import app_on
 from dtrag.core.documents import Vector
 from dtrag.core.metrics.ranking import precision_at, recall_at
 from dtrag.ports import Models
@@ -110,7 +109,7 @@ async def opened(
     monkeypatch.setattr(current_app, "_opened", [])  # other tests of the run may have one
     async with (
         connect(settings) as database,
-        app_on(settings, database, Models(embedding_service)) as app,
+        App(settings, database, Models(embedding_service)) as app,
     ):
         for path, texts in TOPICS.items():
             folder = tmp_path / "-".join(path)

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
 from dtrag.settings import Settings
-from tests.store import without_sync
+from dtrag.testing.throwaway import without_sync
 
 SERVE = """
 import sys

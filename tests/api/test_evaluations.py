@@ -12,9 +12,9 @@ import pytest_asyncio
 import dtrag.core.evaluation_run as evaluation_run_module
 from dtrag.core.evaluation_run import EvaluationRun
 from dtrag.settings import Settings
-from dtrag.testing.builders import MINUTE, NOON, evaluation_run
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
+from tests.builders import MINUTE, NOON, evaluation_run
 
 
 @pytest_asyncio.fixture

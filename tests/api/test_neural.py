@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 from dtrag.settings import Settings
-from dtrag.testing.builders import case
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
+from tests.builders import case
 
 
 @pytest_asyncio.fixture

@@ -24,22 +24,14 @@ from dtrag.memory.consolidation import Consolidation
 from dtrag.memory.reflection import Reflection
 from dtrag.ports import Stores
 from dtrag.settings import set_feature_flag
-from dtrag.testing.builders import NOON, agent, case, vote
-from dtrag.testing.contracts.editions import FIRST, LATER, SECOND, edition
-from dtrag.testing.contracts.index import BOILER, KETTLE, LEAVE, branch_nodes, filled
+from tests.builders import BOILER, KETTLE, LEAVE, NOON, agent, branch_nodes, case, filled, vote
+from tests.integration.stores.test_editions import FIRST, LATER, SECOND, edition
 
 QUESTION = "How many days of annual leave are there?"
 SAME = "how many  days of annual leave are there ?"
 OTHER = "How many days of sick leave are there?"
 LONG_AGO = NOON - timedelta(days=400)
 DOWN = FeedbackType.THUMBS_DOWN
-
-
-@pytest.fixture(params=["postgres_stores", "sqlite_stores", "in_memory_stores"], ids=["postgres", "sqlite", "memory"])
-def stores(request: pytest.FixtureRequest) -> Stores:
-    """The stores under test."""
-    chosen: Stores = request.getfixturevalue(request.param)
-    return chosen
 
 
 @pytest.fixture(autouse=True)

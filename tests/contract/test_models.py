@@ -8,9 +8,9 @@ from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel, Embedder, Reranker
 from dtrag.testing import HashEmbedder, OverlapReranker, ScriptedModel
-from dtrag.testing.contracts.chat_model import QUESTION, TEXT, ChatModelContract, call, modes
-from dtrag.testing.contracts.embedder import EmbedderContract
-from dtrag.testing.contracts.reranker import RerankerContract
+from tests.contract.chat_model import QUESTION, TEXT, ChatModelContract, call, modes
+from tests.contract.embedder import EmbedderContract
+from tests.contract.reranker import RerankerContract
 
 
 class TestHashEmbedder(EmbedderContract):

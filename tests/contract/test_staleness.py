@@ -10,8 +10,6 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import date
 
-import pytest
-
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, content_hash
 from dtrag.core.documents import IndexedDocument
@@ -19,12 +17,12 @@ from dtrag.core.editions import Edition
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.memory.reuse import Reuse
 from dtrag.ports import Stores
-from dtrag.testing.builders import case, chunk_id, indexed_document
+from tests.builders import case, chunk_id, indexed_document
 
 DOCUMENTS, CASES = 6, 18
 PAST, NOW, FUTURE = date(2020, 3, 1), date(2022, 3, 1), date(2090, 3, 1)
 DAYS = (None, PAST, NOW)
-ROUNDS = {"memory": 1_000, "postgres": 100}
+ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -116,14 +114,7 @@ class World:
         return True
 
 
-@pytest.fixture(params=["postgres_stores", "in_memory_stores"], ids=["postgres", "memory"])
-def stores(request: pytest.FixtureRequest) -> Stores:
-    stores: Stores = request.getfixturevalue(request.param)
-    return stores
-
-
-async def test_no_change_leaves_a_stale_case(stores: Stores, request: pytest.FixtureRequest) -> None:
-    rounds = ROUNDS[request.node.callspec.id]
+async def test_no_change_leaves_a_stale_case(stores: Stores) -> None:
     paths = [CategoryPath.parse(path) for path in ("A/X", "A/Y", "B")]
     taxonomy = await stores.writer.ensure_paths(paths)
     nodes = [node for path in paths if (node := taxonomy.find(path)) is not None]
@@ -133,8 +124,8 @@ async def test_no_change_leaves_a_stale_case(stores: Stores, request: pytest.Fix
     for number in range(CASES):
         await world.remember(number)
     recalled = 0
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         number = world.random.randint(1, DOCUMENTS)
         await (world.delete(number) if world.random.random() < 0.2 else world.write(number))
         recalled += await world.check()
-    assert recalled > rounds // 50  # it is not always silent
+    assert recalled > ROUNDS // 50  # it is not always silent

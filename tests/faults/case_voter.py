@@ -18,7 +18,7 @@ from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import FeedbackType
 from dtrag.ports import CaseStore
 from dtrag.settings import Settings
-from dtrag.testing.builders import vote
+from tests.builders import vote
 
 VOTES = 1_000
 

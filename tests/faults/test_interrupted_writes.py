@@ -18,7 +18,7 @@ from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import IndexedDocument
 from dtrag.settings import Settings
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 from tests.store import Store
 from tests.toy import sentence
 

@@ -16,7 +16,7 @@ from dtrag.core.documents import document_id
 from dtrag.memory.consolidation import Consolidation
 from dtrag.ports import CaseStore
 from dtrag.settings import set_feature_flag
-from dtrag.testing.builders import case, vote
+from tests.builders import case, vote
 from tests.faults.case_voter import opened
 from tests.store import Databases
 

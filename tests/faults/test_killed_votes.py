@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.testing.builders import case
+from tests.builders import case
 from tests.faults.case_voter import VOTES, cast_votes, opened
 from tests.store import Databases
 

@@ -17,7 +17,7 @@ from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.app import App
 from dtrag.core.access.audit_chain import AuditEntry
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 from tests.store import Store
 
 WAITING = "select count(*) from pg_locks where locktype = 'advisory' and not granted"

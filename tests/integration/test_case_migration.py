@@ -13,8 +13,8 @@ from dtrag.core.cases.case import QuestionVector, ReuseDecision
 from dtrag.errors import DatabaseUnavailable
 from dtrag.memory.migration import Migrated, migrate
 from dtrag.ports import CaseStore
-from dtrag.testing.builders import NOON, case, vote
-from dtrag.testing.contracts.cases import log
+from tests.builders import NOON, case, vote
+from tests.contract.test_case_stores import log
 
 
 async def everything(store: CaseStore) -> list[object]:

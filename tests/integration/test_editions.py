@@ -19,7 +19,7 @@ from dtrag.adapters.postgres.lexical.validity import EditionDays
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
-from dtrag.app import App, app_on, open_app
+from dtrag.app import App, open_app
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.editions import edition_id
@@ -145,7 +145,7 @@ async def test_lists_and_counts_have_both_editions_while_a_change_waits(amended:
 
 @pytest.mark.parametrize("mode", ["lexical", "strict", "vector", "hybrid"])
 async def test_every_mode_leaves_superseded_texts_out(settings: Settings, tmp_path: Path, mode: str) -> None:
-    async with connect(settings) as database, app_on(settings, database, Models(embedder=ToyEmbedder())) as app:
+    async with connect(settings) as database, App(settings, database, Models(embedder=ToyEmbedder())) as app:
         await check_mode(app, tmp_path, mode)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.index_writer import PostgresWriter
-from dtrag.app import App, app_on
+from dtrag.app import App
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Vector, document_id
@@ -41,7 +41,7 @@ class CountingEmbedder(ToyEmbedder):
 async def opened(settings: Settings, embedder: ToyEmbedder | None = None) -> AsyncIterator[App]:
     async with (
         connect(settings) as database,
-        app_on(settings, database, Models(embedder)) as app,
+        App(settings, database, Models(embedder)) as app,
     ):
         yield app
 

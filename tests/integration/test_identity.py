@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.postgres.connect import connect
-from dtrag.app import App, app_on
+from dtrag.app import App
 from dtrag.core.documents import Vector
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import IndexMismatch, InvalidInput
@@ -33,7 +33,7 @@ async def opened(
     """An app with a chosen embedder and analyzer."""
     async with (
         connect(settings) as database,
-        app_on(settings, database, Models(embedder, analyzer)) as app,
+        App(settings, database, Models(embedder, analyzer)) as app,
     ):
         yield app
 

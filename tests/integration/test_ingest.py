@@ -23,7 +23,7 @@ from dtrag.errors import InvalidInput, NotFound
 from dtrag.ingestion import reading
 from dtrag.ingestion.sources import Progress
 from dtrag.settings import Settings
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 from tests.store import Store
 from tests.toy import lines
 

@@ -19,7 +19,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery, bm25_weight, idf
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.questions import weighted_terms
-from dtrag.testing.builders import chunk_id, indexed_document
+from tests.builders import chunk_id, indexed_document
 from tests.store import Store
 from tests.toy import ENGLISH, KOREAN, sentence
 

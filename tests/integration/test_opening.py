@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import pydoc
 import subprocess
 import sys
@@ -19,6 +20,27 @@ from dtrag.errors import DatabaseUnavailable
 from dtrag.opening import SyncApp
 from dtrag.settings import Settings
 from tests.store import Store
+
+USES_NO_LANGGRAPH = """
+import asyncio, sys
+import httpx2
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.cli.main import main
+from dtrag.settings import Settings
+
+async def serve():
+    api = create_app(Settings.load())
+    transport = httpx2.ASGITransport(api)
+    client = httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+    async with api.router.lifespan_context(api), client:
+        await api.state.service.warm()
+        return (await client.post("/chat/run", json={"message": "How long is parental leave?"})).status_code
+
+assert main(["ask", "How long is parental leave?", "--json"]) == 0
+assert asyncio.run(serve()) == 200
+loaded = {name.partition(".")[0] for name in sys.modules}
+print(sorted(loaded & {"langgraph", "langchain_core", "langsmith"}), file=sys.stderr)
+"""
 
 
 def test_a_forgotten_async_with_is_explained(tmp_path: Path) -> None:
@@ -96,3 +118,18 @@ def test_a_script_that_does_not_close_it_ends_and_leaves_nothing_running(tmp_pat
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "(0, 0)\n", "")
     assert server.status(tmp_path / "data").pid is None
+
+
+def test_answering_imports_no_langgraph(settings: Settings) -> None:
+    mine = {name: value for name, value in os.environ.items() if not name.startswith(("DTRAG_", "FEATURE_"))}
+    environment = {
+        **mine,
+        "DTRAG_DATA_DIR": str(settings.data_dir),
+        "DTRAG_DATABASE_NAME": settings.database_name,
+        "DTRAG_EMBEDDER": "none",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", USES_NO_LANGGRAPH], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"

@@ -25,7 +25,7 @@ from dtrag.core.document_listing import SORTS
 from dtrag.core.text.analysis import ANALYZER
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.settings import Settings
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 from tests.store import Databases
 from tests.toy import ToyEmbedder
 

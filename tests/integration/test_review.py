@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.app import App, app_on, open_app
+from dtrag.app import App, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import PUBLISHED, Access, Grant, Scope
 from dtrag.core.answers.citation_labels import label
@@ -92,7 +92,7 @@ async def test_a_correction_makes_it_visible_there_and_only_there(
 ) -> None:
     settings = databases.settings()
     async with open_app(settings) as plain:
-        app = app_on(settings, plain.database, Models(ToyEmbedder(), plain.analyzer))
+        app = App(settings, plain.database, Models(ToyEmbedder(), plain.analyzer))
         await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
         await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")])
         garden, kitchen = await caller(app, "House/Garden"), await caller(app, "House/Kitchen")

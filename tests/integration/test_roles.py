@@ -20,7 +20,7 @@ from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.settings import Settings
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 from tests.store import Databases, Store
 from tests.toy import lines
 

@@ -15,7 +15,7 @@ import pytest
 from dtrag import LangGraphPipeline, get_env_manager
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.server.binaries import wheel_folder
-from dtrag.app import App, app_on, open_app
+from dtrag.app import App, open_app
 from dtrag.delivery.api.app import create_app
 from dtrag.ports import Models
 from dtrag.settings import FLAGS, Settings
@@ -146,7 +146,7 @@ async def test_without_its_embedder_an_index_is_searched_by_words_and_with_it_as
 async def connected(settings: Settings, embedder: ToyEmbedder | None) -> AsyncIterator[App]:
     async with (
         connect(settings) as database,
-        app_on(settings, database, Models(embedder)) as app,
+        App(settings, database, Models(embedder)) as app,
     ):
         yield app
 

@@ -24,7 +24,7 @@ from dtrag.core.text.questions import weighted_terms
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
 from dtrag.settings import Settings
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 from tests.toy import ENGLISH, ToyEmbedder
 
 EMBEDDER = ToyEmbedder()

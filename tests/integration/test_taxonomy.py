@@ -20,7 +20,7 @@ from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.settings import Settings
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 from tests.store import Store
 from tests.toy import ToyEmbedder
 

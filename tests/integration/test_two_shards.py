@@ -23,7 +23,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.text.analysis import ANALYZER, term_id, terms
 from dtrag.core.text.questions import weighted_terms
 from dtrag.ingestion.vectors import VectorFiller
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 from tests.store import Databases
 from tests.toy import ENGLISH, KOREAN, ToyEmbedder, sentence
 

@@ -15,7 +15,7 @@ import pytest
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.stores.vectors import PostgresVectors
-from dtrag.app import App, app_on
+from dtrag.app import App, open_app
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.documents import Vector
 from dtrag.errors import EmbedderFailed, StorageFull
@@ -24,7 +24,8 @@ from dtrag.ingestion.vectors import VectorFiller
 from dtrag.ports import Embedder, Models
 from dtrag.settings import Settings
 from tests.integration.conftest import MakeCli
-from tests.store import Store
+from tests.model_server import ModelServer
+from tests.store import Databases, Store
 from tests.toy import ToyEmbedder, lines
 
 TOY = ToyEmbedder(languages=frozenset({"*"}))
@@ -43,7 +44,7 @@ delete from migrations where name like '0020%';
 @asynccontextmanager
 async def opened(settings: Settings, embedder: Embedder | None = TOY) -> AsyncIterator[App]:
     """An app with a chosen embedder."""
-    async with connect(settings) as database, app_on(settings, database, Models(embedder)) as app:
+    async with connect(settings) as database, App(settings, database, Models(embedder)) as app:
         yield app
 
 
@@ -204,3 +205,14 @@ def test_the_command_line_makes_vectors_or_leaves_them(make_cli: MakeCli, tmp_pa
     report = json.loads(cli.call("ingest", str(tmp_path), "--json").out)
     assert (report["documents"], report["vectors_pending"]) == (1, 0)
     assert json.loads(cli.call("documents", "--json").out)["total"]["vectors_pending"] == 0
+
+
+async def test_documents_are_found_by_vectors_of_a_server(databases: Databases, tmp_path: Path) -> None:
+    (tmp_path / "refunds.md").write_text("Refunds are paid within ten working days.", "utf-8")
+    with ModelServer() as server:
+        async with open_app(databases.settings(embedder="openai", embed_base_url=server.url)) as app:
+            await app.ingest([tmp_path / "refunds.md"])
+            results, metrics = await app.search("money back")
+    assert metrics.degraded == ()
+    assert (metrics.bm25_candidates, metrics.vector_candidates) == (0, 1)
+    assert results[0].vector_score > 0.5

@@ -1,4 +1,4 @@
-"""No unit test works with an app that tests before it have left open in the same process."""
+"""No unit test opens a database, or works with an app that tests before it have left open in the same process."""
 
 from __future__ import annotations
 
@@ -11,3 +11,9 @@ from dtrag import current_app
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no open app but those that the test opens."""
     monkeypatch.setattr(current_app, "_opened", [])
+
+
+@pytest.fixture(scope="session")
+def embedded() -> None:
+    """Fails: a test with a database belongs to tests/integration, so that `make check` stays quick."""
+    pytest.fail("Unit tests open no database: move this test to tests/integration.")

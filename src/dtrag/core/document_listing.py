@@ -56,12 +56,6 @@ class DocumentListing:
         types = SearchFilters.parse({"content_types": list(content_types)}).content_types if content_types else None
         return cls(normalise(clean(text)), types, sort, _position(after, sort) if after else None)
 
-    def admits(self, title: str, source_uri: str, source_path: str, content_type: str) -> bool:
-        """Whether a document with these properties is in the list."""
-        if self.content_types is not None and content_type not in self.content_types:
-            return False
-        return self.text in search_name(title, source_uri, source_path)
-
 
 WHOLE_LIST = DocumentListing()
 """All documents, the newest first."""

@@ -1,4 +1,4 @@
-"""Interfaces between services and adapters: protocols, implemented in `dtrag.adapters` and in `dtrag.testing`."""
+"""Interfaces between services and adapters: protocols, implemented in `dtrag.adapters`."""
 
 from dtrag.ports.cases import CaseStore
 from dtrag.ports.conversations import ConversationStore, DocumentVisibility
@@ -20,7 +20,6 @@ from dtrag.ports.index import (
     IndexSettings,
     IndexSnapshot,
     IndexWriter,
-    Storage,
     StoredWork,
     check_identity,
     valid_day,
@@ -113,7 +112,6 @@ __all__ = [
     "Reranker",
     "ReviewStore",
     "SessionStore",
-    "Storage",
     "StoredFile",
     "StoredWork",
     "Stores",

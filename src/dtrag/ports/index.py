@@ -303,13 +303,3 @@ class IndexSettings(Protocol):
 
     async def replace_lexicon(self, value: Mapping[str, Any], previous: Mapping[str, Any] | None) -> bool:
         """Replace the own entries of the lexicon; False, without a change, when those stored are not `previous`."""
-
-
-class Storage(Protocol):
-    """Where the stores keep their data."""
-
-    async def ping(self) -> None:
-        """Raises `DatabaseUnavailable` unless it answers."""
-
-    def require_space(self, adding: int = 0) -> None:
-        """Raises `StorageFull` when `adding` bytes are too many for the disk."""

@@ -10,7 +10,7 @@ from dtrag.ports.evaluations import EvaluationStore
 from dtrag.ports.files import FolderStore
 from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore, SessionStore
 from dtrag.ports.imagined import ImaginedStore
-from dtrag.ports.index import DocumentIndex, IndexSettings, IndexWriter, Storage
+from dtrag.ports.index import DocumentIndex, IndexSettings, IndexWriter
 from dtrag.ports.learning import LearningStore
 from dtrag.ports.packs import RegulationStore
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
@@ -26,7 +26,6 @@ class Stores:
     `audit_spool` takes lines of the audit log that the database cannot take; None: they are lost with an error.
     """
 
-    storage: Storage
     index: DocumentIndex
     index_settings: IndexSettings
     writer: IndexWriter

@@ -19,7 +19,7 @@ from dtrag.core.taxonomy.tree import ROOT, UNCLASSIFIED, Node, Taxonomy
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.classify import Classifier, classify_enabled, content
 from dtrag.ports import Index, IndexSnapshot
-from dtrag.testing.builders import indexed_document
+from tests.builders import indexed_document
 
 TREE = Taxonomy.of("1.0.0", [Node(2, ROOT, "Kitchen", "kitchen"), Node(3, ROOT, "Garden", "garden")])
 SOUP, HEDGE = "simmer onions butter whisk soup thyme", "prune roses compost spade hedge frost"

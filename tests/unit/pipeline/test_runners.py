@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,32 +18,11 @@ from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.step_table import STEPS
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import FLAGS, Settings, active_flags, set_feature_flag
-from tests.store import Databases
 from tests.unit.pipeline.debate.scripted import Scripted
 from tests.unit.retrieval.memory import MemoryIndex, Row
 
 TEXT = "Everyone has leave. Parental leave takes at most 90 days. It is paid."
 QUESTION = "How many days of parental leave are there?"
-USES_NO_LANGGRAPH = """
-import asyncio, sys
-import httpx2
-from dtrag.delivery.api.app import create_app
-from dtrag.delivery.cli.main import main
-from dtrag.settings import Settings
-
-async def serve():
-    api = create_app(Settings.load())
-    transport = httpx2.ASGITransport(api)
-    client = httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1")
-    async with api.router.lifespan_context(api), client:
-        await api.state.service.warm()
-        return (await client.post("/chat/run", json={"message": "How long is parental leave?"})).status_code
-
-assert main(["ask", "How long is parental leave?", "--json"]) == 0
-assert asyncio.run(serve()) == 200
-loaded = {name.partition(".")[0] for name in sys.modules}
-print(sorted(loaded & {"langgraph", "langchain_core", "langsmith"}), file=sys.stderr)
-"""
 
 
 def _run(**fields: Any) -> Run:
@@ -122,22 +98,6 @@ async def test_the_graph_can_be_part_of_another() -> None:
     found = await outer.compile().ainvoke({"state": PipelineState(query="?", run=_run())})
     assert "90 days" in (found["state"].answer or "")
     assert set(LangGraphPipeline(_run).graph.get_graph().nodes) >= {step.name for step in STEPS}
-
-
-def test_answering_imports_no_langgraph(databases: Databases) -> None:
-    settings = databases.settings()
-    mine = {name: value for name, value in os.environ.items() if not name.startswith(("DTRAG_", "FEATURE_"))}
-    environment = {
-        **mine,
-        "DTRAG_DATA_DIR": str(settings.data_dir),
-        "DTRAG_DATABASE_NAME": settings.database_name,
-        "DTRAG_EMBEDDER": "none",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", USES_NO_LANGGRAPH], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("runner", [Pipeline, LangGraphPipeline])

@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from dtrag.app import App, open_app
 from dtrag.errors import InvalidInput
 from dtrag.tools import Tool, ToolRegistry, execute_tool, get_tool_registry, list_tools
 from dtrag.tools.policy import get_tool_whitelist, validate_tool
-from tests.store import Databases
-from tests.web_server import always, answer, web_server
 
 
 async def nothing(given: dict[str, Any]) -> None:
@@ -70,13 +67,6 @@ async def test_without_an_app_the_built_in_tools_are_registered() -> None:
     assert unread.error == "Execution error: documents can be read while an app is open: async with dtrag.open()"
 
 
-async def test_the_default_registry_is_that_of_the_open_app(app: App) -> None:
-    assert get_tool_registry() is app.tools
-    app.tools.register(made("nothing"))
-    assert (await execute_tool("nothing", {})).success
-    assert [tool["name"] for tool in list_tools()] == ["calculator", "doc_parser", "web_search", "nothing"]
-
-
 # --- the policy -----------------------------------------------------------------------------------------------------
 
 
@@ -113,22 +103,3 @@ def test_names_are_compared_exactly() -> None:
         assert not validate_tool(other, ["calculator"])
     assert not validate_tool("calculator", ["*"])
     assert not validate_tool("calculator", [])
-
-
-async def test_the_tools_of_an_app_have_what_its_settings_name(databases: Databases) -> None:
-    found = b'{"results": [{"title": "Leave", "url": "https://one.example/", "content": "Two terms."}]}'
-    async with web_server(always(answer(body=found))) as server:
-        settings = databases.settings(
-            web_search_url=server.address, egress_allow=f"127.0.0.1:{server.port}", parse_seconds=20
-        )
-        async with open_app(settings):
-            searched = await execute_tool("web_search", {"query": "leave"})
-            read = await execute_tool("doc_parser", {"content": "# Leave\n\nTwo terms.", "format": "md"})
-    assert searched.result["results"][0]["snippet"] == "Two terms."
-    assert read.result["documents"][0]["title"] == "Leave"
-
-
-async def test_an_app_with_invalid_settings_is_not_opened(databases: Databases) -> None:
-    with pytest.raises(InvalidInput, match="DTRAG_WEB_SEARCH_KEY"):
-        async with open_app(databases.settings(web_search_provider="brave")):
-            pass

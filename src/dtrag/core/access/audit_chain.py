@@ -111,19 +111,6 @@ class AuditFilter:
     decision: Decision | None = None
     subject: str | None = None
 
-    def admits(self, row: AuditRow) -> bool:
-        """Whether the line passes."""
-        entry = row.entry
-        return (
-            (self.before is None or row.number < self.before)
-            and (self.since is None or entry.at >= self.since)
-            and (self.until is None or entry.at < self.until)
-            and (self.actor is None or entry.actor == self.actor)
-            and (self.action is None or self.action.lower() in entry.action.lower())
-            and (self.decision is None or entry.decision == self.decision)
-            and (self.subject is None or self.subject in entry.subjects)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

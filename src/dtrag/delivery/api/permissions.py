@@ -33,7 +33,7 @@ class Needs:
         """
         self._check_caller(caller_of(request))
         if self.need not in _UNWRITING and request.method in _ADDING:
-            app_of(request).storage.require_space(UPLOAD_COPIES * _body_bytes(request))
+            app_of(request).database.require_space(UPLOAD_COPIES * _body_bytes(request))
 
     def _check_caller(self, caller: Caller) -> None:
         if not caller.may(self.need):

@@ -12,7 +12,7 @@ from dtrag.adapters.embedders.cached import CachedEmbedder
 from dtrag.errors import ModelDamaged
 from dtrag.ports import Embedder, EmbedderRouter, Loadable, model_for
 from dtrag.testing import HashEmbedder
-from dtrag.testing.contracts.embedder import EmbedderContract
+from tests.contract.embedder import EmbedderContract
 from tests.toy import ToyEmbedder
 
 ENGLISH = HashEmbedder(id="english@00000001", dim=64, languages=frozenset({"en"}))

@@ -14,7 +14,7 @@ from dtrag.adapters.embedders.minilm import MiniLM
 from dtrag.core.documents import Vector
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
-from dtrag.testing.contracts.embedder import SemanticEmbedderContract
+from tests.contract.embedder import SemanticEmbedderContract
 from tests.toy import ToyEmbedder
 
 

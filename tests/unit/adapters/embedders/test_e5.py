@@ -18,7 +18,7 @@ from dtrag.core.documents import Vector
 from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
-from dtrag.testing.contracts.embedder import ODD, TEXTS, SemanticEmbedderContract
+from tests.contract.embedder import ODD, TEXTS, SemanticEmbedderContract
 from tests.unit.adapters.embedders.bert_reference import sentence_vector
 
 (WEIGHTS,) = (file.name for file in E5_SMALL.files)

@@ -19,7 +19,7 @@ from dtrag.delivery.cli import checks
 from dtrag.errors import InvalidInput, MissingExtra, ModelDamaged, ModelNotFound
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
-from dtrag.testing.contracts.embedder import SemanticEmbedderContract
+from tests.contract.embedder import SemanticEmbedderContract
 from tests.unit.adapters.embedders.tiny_fastembed import CONTEXT, write_model
 from tests.unit.adapters.rerankers.hub import Hub, open_hub
 

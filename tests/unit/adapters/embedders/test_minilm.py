@@ -22,7 +22,7 @@ from dtrag.adapters.embedders.safetensors import read_float32
 from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
-from dtrag.testing.contracts.embedder import TEXTS, SemanticEmbedderContract
+from tests.contract.embedder import TEXTS, SemanticEmbedderContract
 from tests.unit.adapters.embedders.bert_reference import sentence_vector
 
 ROOT = Path(__file__).parents[4]

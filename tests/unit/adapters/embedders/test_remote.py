@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,11 @@ import pytest
 
 from dtrag.adapters.embedders.factory import choose
 from dtrag.adapters.embedders.remote import BATCH, MAX_TOKENS, OpenAIEmbedder
-from dtrag.app import open_app
 from dtrag.errors import EmbedderFailed, InvalidInput
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
-from dtrag.testing.contracts.embedder import SemanticEmbedderContract
+from tests.contract.embedder import SemanticEmbedderContract
 from tests.model_server import ModelServer
-from tests.store import Databases
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +88,3 @@ def test_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(InvalidInput, match="DTRAG_EMBED_API_KEY or OPENAI_API_KEY"):
         choose(Settings.load(environ={}, embedder="openai"))
-
-
-async def test_documents_are_found_by_its_vectors(databases: Databases, server: ModelServer, tmp_path: Path) -> None:
-    (tmp_path / "refunds.md").write_text("Refunds are paid within ten working days.", "utf-8")
-    async with open_app(databases.settings(embedder="openai", embed_base_url=server.url)) as app:
-        await app.ingest([tmp_path / "refunds.md"])
-        results, metrics = await app.search("money back")
-    assert metrics.degraded == ()
-    assert (metrics.bm25_candidates, metrics.vector_candidates) == (0, 1)
-    assert results[0].vector_score > 0.5

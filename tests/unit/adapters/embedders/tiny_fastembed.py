@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from dtrag.adapters.embedders.fastembed_models import Published
-from dtrag.testing.contracts.embedder import TEXTS
+from tests.contract.embedder import TEXTS
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 SAME = {"money": "refunds", "back": "paid", "close": "closes", "휴학": "leave", "출산": "parental", "last": "lasts"}

@@ -23,8 +23,7 @@ from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel
 from dtrag.settings import Settings
-from dtrag.testing.contracts.chat_model import QUESTION, TEXT, call
-from tests.contract.chat_model import ChatServerContract
+from tests.contract.chat_model import QUESTION, TEXT, ChatServerContract, call
 from tests.model_server import FLOOD, ModelServer
 
 KEY = "sk-hunter2hunter2hunter2"

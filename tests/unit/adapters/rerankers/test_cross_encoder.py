@@ -15,7 +15,7 @@ from dtrag.adapters.rerankers.cross_encoder import CrossEncoder
 from dtrag.adapters.rerankers.scoring import score_pairs, sigmoid
 from dtrag.errors import ModelDamaged
 from dtrag.ports import Reranker
-from dtrag.testing.contracts.reranker import QUERY, TEXTS, RerankerContract, scored
+from tests.contract.reranker import QUERY, TEXTS, RerankerContract, scored
 from tests.unit.adapters.rerankers.tiny import HIT, MISS, write_model
 
 

@@ -17,7 +17,7 @@ from dtrag.adapters.rerankers.models import PUBLISHED
 from dtrag.errors import InvalidInput, ModelDamaged, ModelNotFound
 from dtrag.ports import Reranker
 from dtrag.settings import Settings
-from dtrag.testing.contracts.reranker import QUERY, TEXTS, RerankerContract, scored
+from tests.contract.reranker import QUERY, TEXTS, RerankerContract, scored
 from tests.unit.adapters.rerankers.tiny import write_model
 
 SMALL, ANY_LANGUAGE = PUBLISHED[0], PUBLISHED[-1]

@@ -16,7 +16,7 @@ from dtrag.adapters.rerankers.models import PUBLISHED
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Reranker
 from dtrag.settings import Settings
-from dtrag.testing.contracts.reranker import QUERY, TEXTS, RerankerContract, scored
+from tests.contract.reranker import QUERY, TEXTS, RerankerContract, scored
 from tests.unit.adapters.rerankers.hub import COMMIT
 from tests.unit.adapters.rerankers.tiny import SPECIAL, write_model
 

@@ -15,7 +15,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from dtrag.testing.contracts.reranker import QUERY, TEXTS
+from tests.contract.reranker import QUERY, TEXTS
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 TOPICS = "within how many days are refunds paid parental leave long last years up three lasts is kettle valve boiler"

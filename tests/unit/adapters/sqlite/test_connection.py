@@ -9,8 +9,8 @@ from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.adapters.sqlite.connection import FILE
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED
 from dtrag.core.cases.case import CaseLog
-from dtrag.testing.builders import NOON, case
-from dtrag.testing.contracts.cases import decision
+from tests.builders import NOON, case
+from tests.contract.test_case_stores import decision
 
 
 async def test_a_file_without_scopes_of_questions_is_read(tmp_path: Path) -> None:

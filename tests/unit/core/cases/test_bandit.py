@@ -24,7 +24,7 @@ from dtrag.core.cases.bandit import (
     state_of,
 )
 from dtrag.core.cases.policy_value import LEAST_EXPLORED, evaluate
-from dtrag.testing.builders import NOON
+from tests.builders import NOON
 
 unit = st.floats(0, 1)
 

@@ -22,7 +22,7 @@ from dtrag.core.cases.evidence import (
 )
 from dtrag.core.metrics.proportion import clopper_pearson
 from dtrag.settings import Settings
-from dtrag.testing.builders import MINUTE, NOON
+from tests.builders import MINUTE, NOON
 from tests.cases import each
 
 PASSAGE = CitedPassage("d:0", content_hash("text"))

@@ -6,8 +6,8 @@ import random
 
 from dtrag.core.cases.case import Case, CaseQuery
 from dtrag.core.cases.index import CaseEntry, CaseIndex
-from dtrag.testing.builders import case
-from dtrag.testing.contracts.cases import brute_force, random_case, random_query
+from tests.builders import case
+from tests.contract.test_case_stores import brute_force, random_case, random_query
 
 
 def entry(stored: Case) -> CaseEntry:

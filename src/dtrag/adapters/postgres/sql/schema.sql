@@ -6,6 +6,9 @@ select 1 from pg_database where datname = :name
 -- name: create_database
 create database {name}
 
+-- name: copy_database
+create database {name} template {template} strategy file_copy
+
 -- name: drop_database
 drop database if exists {name}
 

@@ -37,11 +37,6 @@ class Change:
     moves: Mapping[Pair, Sequence[uuid.UUID]]
     vacated: Mapping[int, int] = field(default_factory=dict)
 
-    @property
-    def rehomes(self) -> bool:
-        """Whether documents can change their place by it."""
-        return bool(self.moves or self.vacated)
-
 
 async def change_to(connection: Connection, version: str, kind: Kind, terms: Terms) -> Change:
     """Raises `NotFound` for an unknown version, and `Conflict` for one that cannot come into force."""

@@ -118,7 +118,7 @@ async def _database_checks(service: Service) -> dict[str, Check]:
 
 async def _respond(service: Service) -> None:
     """Raises `DatabaseUnavailable` unless the database responds with the migrated schema."""
-    await service.app.storage.ping()
+    await service.app.database.ping()
     await service.app.index.snapshot()
 
 
@@ -211,7 +211,7 @@ async def _vectors(service: Service, problem: DatabaseUnavailable | None, reader
 def _disk(service: Service) -> dict[str, Check]:
     """A check that is present only while documents are refused because the disk is full."""
     try:
-        service.app.storage.require_space()
+        service.app.database.require_space()
     except StorageFull as error:
         return {"disk": Check.of("degraded", text_of_error(error))}
     return {}

@@ -1,1 +1,0 @@
-"""Every store of dtrag in memory, on one shared `MemoryState`. They keep the promises of `dtrag.ports`."""
