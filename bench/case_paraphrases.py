@@ -26,9 +26,8 @@ from dtrag.core.cases.case import Case, CaseQuery, SimilarityMethod
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.text.analysis import language
 from dtrag.evaluation.question_pairs import QuestionPair
-from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.reuse import LEAST_SIMILARITY, MOST_CANDIDATES
-from dtrag.memory.suggesting import Candidates, Suggester
+from dtrag.memory.suggesting import Candidates, QuestionVectors, Suggester
 from dtrag.ports import Embedder
 
 K = 3

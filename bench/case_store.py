@@ -25,9 +25,9 @@ import httpx2
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.stores import case_rows
+from dtrag.adapters.postgres.stores import cases as postgres_cases
 from dtrag.adapters.postgres.stores.cases import PostgresCases
-from dtrag.adapters.sqlite import rows
+from dtrag.adapters.sqlite import connection as sqlite_connection
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.adapters.sqlite.connection import SQL, CaseFile, transaction
 from dtrag.core.access.scope import EVERYTHING, Scope
@@ -82,7 +82,7 @@ async def fill_file(folder: Path, cases: Sequence[Case]) -> None:
 
     def write(connection: object) -> None:
         with transaction(connection):
-            connection.executemany(SQL["add_case"], map(rows.case_values, cases))
+            connection.executemany(SQL["add_case"], map(sqlite_connection.CODEC.case_values, cases))
 
     await file.run(write)
     await file.close()
@@ -92,7 +92,7 @@ async def fill_database(database: Database, cases: Sequence[Case]) -> None:
     """Store the cases in one transaction."""
     async with database.connection("owner") as connection, connection.transaction(), connection.pipeline():
         for case in cases:
-            await connection.execute(queries("cases")["add_case"], case_rows.case_values(case))
+            await connection.execute(queries("cases")["add_case"], postgres_cases.CODEC.case_values(case))
 
 
 @asynccontextmanager

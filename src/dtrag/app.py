@@ -62,14 +62,13 @@ from dtrag.ingestion.vectors import VectorFiller
 from dtrag.memory.audit import CaseAuditor
 from dtrag.memory.cases import CaseMemory
 from dtrag.memory.consolidation import Consolidation
-from dtrag.memory.log_expiry import LogExpiry
+from dtrag.memory.maintenance import LogExpiry
 from dtrag.memory.neural_selector import NeuralSelector
-from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.reflection import Reflection
 from dtrag.memory.retention import Retention
 from dtrag.memory.reuse import Reuse
 from dtrag.memory.review_cases import ReviewCases
-from dtrag.memory.suggesting import Suggester
+from dtrag.memory.suggesting import QuestionVectors, Suggester
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline import reader

@@ -49,11 +49,9 @@ from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import Conflict, InvalidInput, NoActiveApp, NotFound
 from dtrag.loop_thread import LoopThread
 from dtrag.memory import case_input
-from dtrag.memory.case_results import CaseExport
-from dtrag.memory.case_rows import log_row, statistics_row, training_data
+from dtrag.memory.case_results import CaseExport, log_row, statistics_row, training_data
 from dtrag.memory.cases import MAX_EXPORTED
-from dtrag.memory.question_vectors import QuestionVectors
-from dtrag.memory.suggesting import Suggester
+from dtrag.memory.suggesting import QuestionVectors, Suggester
 from dtrag.ports import CaseStore, Embedder, Index
 from dtrag.ports import similarity as share_of
 from dtrag.settings import Settings

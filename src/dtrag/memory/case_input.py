@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -11,6 +12,7 @@ from typing import Any
 from dtrag.core.access.scope import Scope
 from dtrag.core.cases import requests
 from dtrag.core.cases.case import RESERVED_METADATA, FeedbackType, SimilarityMethod
+from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Forbidden, IncompleteRequest, InvalidInput
@@ -132,3 +134,10 @@ def category(value: Sequence[str] | str, taxonomy: Taxonomy, scope: Scope) -> tu
             "yours; `dtrag taxonomy tree` shows them."
         )
     return (taxonomy.path(node_id) if node_id is not None else path.names), node_id
+
+
+def shared_category(passages: Sequence[SearchResult], taxonomy: Taxonomy) -> tuple[tuple[str, ...], int | None]:
+    """The deepest category that all the passages share, and its node; () and None where they share none."""
+    columns = zip(*(passage.taxonomy_path for passage in passages), strict=False)
+    path = tuple(names[0] for names in itertools.takewhile(lambda names: len(set(names)) == 1, columns))
+    return (path, taxonomy.find(CategoryPath.parse(path))) if path else ((), None)

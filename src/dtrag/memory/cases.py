@@ -39,10 +39,10 @@ from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Conflict, FeatureOff, IncompleteRequest, InvalidInput, NotFound, StorageFull
 from dtrag.memory import case_input
-from dtrag.memory.archived_cases import vote_target
 from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, shown, shown_statistics
-from dtrag.memory.freshness import cited_passages, stale_passages
-from dtrag.memory.log_expiry import LogExpiry
+from dtrag.memory.consolidation import vote_target
+from dtrag.memory.maintenance import LogExpiry
+from dtrag.memory.reuse import cited_passages, stale_passages
 from dtrag.memory.suggesting import Suggester
 from dtrag.ports import Index, Recorder, unrecorded
 from dtrag.ports.cases import CaseStore

@@ -18,14 +18,14 @@ from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote, content_hash
 from dtrag.core.cases.evidence import counts_as_decision, is_author
-from dtrag.core.cases.shared_category import shared_category
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import DatabaseUnavailable, InvalidInput, StorageFull
-from dtrag.memory.archived_cases import vote_target
-from dtrag.memory.log_expiry import LogExpiry
+from dtrag.memory.case_input import shared_category
+from dtrag.memory.consolidation import vote_target
+from dtrag.memory.maintenance import LogExpiry
 from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.ports import CaseStore, Index
 from dtrag.settings import Settings

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal
@@ -19,6 +20,7 @@ from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.cases.case import (
     Case,
     CaseQuery,
+    CitedPassage,
     DecisionCounts,
     ScoredCases,
     content_hash,
@@ -36,6 +38,7 @@ from dtrag.core.cases.same_question import Gate, same_question
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import InvalidInput
+from dtrag.memory import case_input
 from dtrag.memory.suggesting import Candidates, Suggester
 from dtrag.ports import CaseStore, Index
 from dtrag.settings import timeout_multiplier
@@ -234,12 +237,8 @@ class Reuse:
 
     async def current(self, cases: Sequence[Case], scope: Scope, taxonomy: Taxonomy) -> list[Case]:
         """Those of the cases that cite passages, all of which are in scope and valid and have the cited text."""
-        chunk_ids = list(dict.fromkeys(passage.chunk_id for case in cases for passage in case.passages))
-        if not chunk_ids:
-            return []
-        passages = await self._index.fetch(chunk_ids, scope, taxonomy)
-        hashes = {chunk_id: content_hash(passage.text) for chunk_id, passage in passages.items()}
-        return [case for case in cases if case.passages and _is_current(case, hashes)]
+        stale = await stale_passages(cases, self._index, scope, taxonomy)
+        return [case for case in cases if case.passages and case.case_id not in stale]
 
     async def _allowed(self, cases: Sequence[Case], scope: Scope) -> tuple[list[_Verified], str]:
         """The cases that the evidence allows; without any, the code of the rule that the first one breaks."""
@@ -266,10 +265,6 @@ def offerable(similar: ScoredCases, day: date | None) -> list[Case]:
     ]
 
 
-def _is_current(case: Case, hashes: Mapping[str, bytes]) -> bool:
-    return all(hashes.get(passage.chunk_id) == passage.content_hash for passage in case.passages)
-
-
 def _agreed(verified: Sequence[_Verified]) -> tuple[Case | None, tuple[str, ...]]:
     """The case that is shown, and the passages that count.
 
@@ -286,3 +281,50 @@ def _agreed(verified: Sequence[_Verified]) -> tuple[Case | None, tuple[str, ...]
         return None, ()
     shown = next(each for each in verified if frozenset(each.chunk_ids) in winning)
     return shown.case, tuple(chunk_id for chunk_id in shown.chunk_ids if chunk_id in common)
+
+
+async def passages_today(
+    index: Index, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy
+) -> dict[str, CitedPassage]:
+    """Chunk id -> passage with the hash of its current text; absent when it does not exist or is out of scope."""
+    current = await index.fetch(chunk_ids, scope, taxonomy)
+    return {key: CitedPassage(key, content_hash(result.text)) for key, result in current.items()}
+
+
+async def stale_passages(
+    cases: Iterable[Case], index: Index, scope: Scope, taxonomy: Taxonomy
+) -> dict[str, tuple[str, ...]]:
+    """Case id -> the passages that it cites and whose text changed, that are gone, or are not valid on its day.
+
+    Cases whose passages are all unchanged are absent. One statement per day that the cases name, usually one.
+    """
+    by_day: dict[date | None, list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.passages:
+            by_day[case.as_of].append(case)
+    stale: dict[str, tuple[str, ...]] = {}
+    for day, of_day in by_day.items():
+        cited = list(dict.fromkeys(passage.chunk_id for case in of_day for passage in case.passages))
+        current = await passages_today(index, cited, scope.at(day), taxonomy)
+        for case in of_day:
+            changed = tuple(p.chunk_id for p in case.passages if current.get(p.chunk_id) != p)
+            if changed:
+                stale[case.case_id] = changed
+    return stale
+
+
+async def cited_passages(
+    index: Index, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy
+) -> tuple[CitedPassage, ...]:
+    """The passages with the hashes of their texts. Raises `InvalidInput` for one that cannot be seen."""
+    ids = case_input.chunk_ids(chunk_ids)
+    if not ids:
+        return ()
+    current = await passages_today(index, ids, scope, taxonomy)
+    for chunk_id in ids:
+        if chunk_id not in current:
+            raise InvalidInput(
+                f"There is no passage {chunk_id[:60]!r} that you may see and that is valid on the day of the case. "
+                "Use the chunk_id of a search result."
+            )
+    return tuple(current[chunk_id] for chunk_id in ids)

@@ -1,4 +1,7 @@
-"""The cases whose questions are most similar to a question: for suggestions, and to find those that ask the same."""
+"""The cases whose questions are most similar to a question: for suggestions, and to find those that ask the same.
+
+Questions are compared by words and by vectors of the model for their language (`SimilarityMethod.SEMANTIC`).
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from dtrag import embedding_service
 from dtrag.core.access.scope import Scope
-from dtrag.core.cases.case import Case, CaseQuery, ScoredCases, SimilarityMethod
+from dtrag.core.cases.case import Case, CaseQuery, QuestionVector, ScoredCases, SimilarityMethod
 from dtrag.core.cases.similarity import comparable, cosine, order, similarity, with_words
 from dtrag.core.statements import stated
+from dtrag.core.text.analysis import language
 from dtrag.errors import DtragError
-from dtrag.memory.question_vectors import QuestionVectors
-from dtrag.ports import Embedder
+from dtrag.ports import Embedder, model_for
 from dtrag.ports import similarity as share_of
 from dtrag.ports.cases import CaseStore
 
@@ -26,6 +32,48 @@ BATCH = 64
 FIRST_S = 1.0
 """Longest time that the first suggestion of a process waits for missing vectors, in seconds: 300 questions or more."""
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionVectors:
+    """Embeds questions with one embedder; each within `seconds`."""
+
+    embedder: Embedder | None
+    seconds: float = 5.0
+
+    def model(self, question: str) -> Embedder | None:
+        """The model for the question's language."""
+        return model_for(self.embedder, language(question))
+
+    def unsupported_reason(self, question: str) -> str:
+        """Why the question cannot be embedded, as a sentence; "" when it can."""
+        if self.embedder is None:
+            return "No embedder is available: questions were compared by words. See `dtrag models list`."
+        if self.model(question) is not None:
+            return ""
+        code = language(question)
+        return f"The embedder {self.embedder.id} does not support the language of the question ({code}): words."
+
+    @property
+    def spaces(self) -> frozenset[str]:
+        """The ids of its models, as far as they are known: those for English, for Korean and for other languages."""
+        models = (model_for(self.embedder, code) for code in ("en", "ko", "und"))
+        return frozenset(model.id for model in models if model is not None)
+
+    async def of(self, question: str) -> QuestionVector | None:
+        """The vector; None when the question cannot be embedded, or the embedder fails."""
+        model = self.model(question)
+        if model is None:
+            return None
+        try:
+            async with asyncio.timeout(self.seconds):
+                vector = await embedding_service.generate_embedding(question, embedder=model)
+        except (DtragError, OSError, RuntimeError, ValueError) as error:  # also `TimeoutError`: words are compared
+            _LOG.warning("a question could not be embedded (%s)", type(error).__name__)
+            return None
+        if vector is None or not np.isfinite(vector).all():
+            return None
+        return QuestionVector(model.id, np.ascontiguousarray(vector, np.float32).tobytes())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Flags: `soft_q_bandit` chooses by what was learned; `experience_replay` keeps the experiences and learns from random
 batches of them. While neither is on, a share of the answers may explore (`dtrag cbr bandit --explore 5`), so that
-core/cases/policy_value.py can tell whether switching it on would help.
+core/cases/bandit.py can tell whether switching it on would help.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from dtrag.core.cases.bandit import (
     ActionValues,
     Composing,
     Experience,
+    OfflineEvaluation,
     Values,
+    evaluate,
     exploring,
     reward_of,
     state_of,
 )
-from dtrag.core.cases.policy_value import OfflineEvaluation, evaluate
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.ports import LearningStore
 

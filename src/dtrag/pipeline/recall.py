@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtrag.core.cases.case import Case
-from dtrag.core.cases.raising import raised
 from dtrag.core.documents import CaseVotes, EarlierQuestion, SearchResult
 from dtrag.memory.retention import AnsweredQuestion, NotRetained
 from dtrag.memory.reuse import Recalled, Reuse
@@ -26,6 +25,12 @@ from dtrag.pipeline.state import PipelineResponse, PipelineState
 
 _LOG = logging.getLogger(__name__)
 FLAG = "cbr_enabled"
+MOST_RAISED = 3
+"""Passages of a case that are raised: the first ones that it cites."""
+MOST_PLACES = 9
+"""Places by which a passage rises at most: to the top from the last of ten."""
+LEAST_SHARE = 0.5
+"""A passage rises above passages of at most twice its score: a case cannot bring up what the search finds unrelated."""
 
 
 def remembers(run: Run) -> bool:
@@ -157,3 +162,28 @@ def _not_retained(state: PipelineState, run: Run) -> NotRetained:
     if not _stands_alone(state):
         return "follow_up"
     return "filtered" if run.filters or state.canonical_filter else ""
+
+
+def raised(passages: Sequence[SearchResult], chunk_ids: Sequence[str]) -> list[SearchResult]:
+    """The same passages, the first few of `chunk_ids` further up; no passage is added or removed.
+
+    Among themselves they keep the order of the search: an answer that cites several is right as a whole, and says
+    little about which of them is. Scores stay as they are.
+    """
+    cited = frozenset(chunk_ids[:MOST_RAISED])
+    scores = [_score(passage) for passage in passages]
+
+    def sort_key(position: int) -> tuple[int, int, int]:
+        if passages[position].chunk_id not in cited:
+            return position, 1, position
+        lowest = max(0, position - MOST_PLACES)
+        above = (
+            higher for higher in range(position, lowest, -1) if scores[position] < LEAST_SHARE * scores[higher - 1]
+        )
+        return next(above, lowest), 0, position
+
+    return [passages[position] for position in sorted(range(len(passages)), key=sort_key)]
+
+
+def _score(passage: SearchResult) -> float:
+    return passage.rerank_score if passage.rerank_score > 0 else passage.hybrid_score

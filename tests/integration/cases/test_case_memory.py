@@ -19,7 +19,7 @@ from dtrag.core.cases.similarity import MEANING_SHARE
 from dtrag.core.cases.statistics import Readiness, VoterCount
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, IncompleteRequest, InvalidInput, NotFound, StorageFull
-from dtrag.memory.case_rows import training_data
+from dtrag.memory.case_results import training_data
 from dtrag.memory.cases import NO_LOG
 from dtrag.settings import set_feature_flag
 from dtrag.testing import HashEmbedder, Models, add_texts

@@ -9,8 +9,7 @@ import pytest
 
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import Case, CaseQuery, SimilarityMethod
-from dtrag.memory.question_vectors import QuestionVectors
-from dtrag.memory.suggesting import Suggester
+from dtrag.memory.suggesting import QuestionVectors, Suggester
 from dtrag.ports import Stores
 from dtrag.testing.models import HashEmbedder
 from tests.builders import case

@@ -13,22 +13,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from dtrag.adapters.case_columns import FORGOTTEN, STATISTICS, decision_counts, statistics_of, vector_values
-from dtrag.adapters.sqlite.connection import SQL, CaseFile, rows, transaction, translated
-from dtrag.adapters.sqlite.rows import (
-    case_of,
-    case_values,
-    decision_of,
-    decision_values,
-    entry_of,
-    log_of,
-    log_values,
+from dtrag.adapters.case_codec import FORGOTTEN, STATISTICS, decision_counts, vector_values
+from dtrag.adapters.sqlite.connection import (
+    CODEC,
+    SQL,
+    CaseFile,
     nodes_of,
     passages_of,
     path_of,
+    rows,
     time_text,
-    vote_of,
-    vote_values,
+    transaction,
+    translated,
 )
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import (
@@ -89,7 +85,7 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection) -> bool:
             with transaction(connection):
-                return connection.execute(SQL["add_case"], case_values(case)).rowcount == 1
+                return connection.execute(SQL["add_case"], CODEC.case_values(case)).rowcount == 1
 
         return await self._file.run(work)
 
@@ -115,7 +111,7 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection, case: Case) -> tuple[Case, Case]:
             changed = change.applied_to(case, at)
-            connection.execute(SQL["update_case"], case_values(changed))
+            connection.execute(SQL["update_case"], CODEC.case_values(changed))
             if change.replaces_answer(case):
                 for name in FORGOTTEN:
                     connection.execute(SQL[name], {"case_id": case_id})
@@ -195,7 +191,7 @@ class SqliteCases:
             index = self._index = index.emptied(vectors=index.vectors)
         if revision != index.revision:
             values = {"known": index.revision, "vectors": index.vectors}
-            index.apply(connection.execute(SQL["changes"], values), entry_of)
+            index.apply(connection.execute(SQL["changes"], values), _entry_of)
             index.revision = max(index.revision, revision)
         return index
 
@@ -204,7 +200,7 @@ class SqliteCases:
         page: list[Case] = []
         while len(page) < limit:
             values = {"after": after, "limit": limit}
-            cases = [case_of(row) for row in await self._rows("page", values)]
+            cases = [CODEC.case_of(row) for row in await self._rows("page", values)]
             page += await self._in_scope(cases, scope)
             if len(cases) < limit:
                 break
@@ -214,7 +210,7 @@ class SqliteCases:
     async def without_vector(self, spaces: Collection[str], limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""
         values = {"spaces": json.dumps(list(spaces)), "limit": limit, "after": after}
-        return [case_of(row) for row in await self._rows("without_vector", values)]
+        return [CODEC.case_of(row) for row in await self._rows("without_vector", values)]
 
     async def put_vectors(self, vectors: Sequence[tuple[Case, QuestionVector]]) -> None:
         """See `CaseStore`."""
@@ -231,14 +227,14 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection, case: Case) -> Case:
             place = {"case_id": case.case_id, "voter": vote.voter}
-            earlier = [vote_of(row) for row in rows(connection, "votes_of_voter", place)]
+            earlier = [CODEC.vote_of(row) for row in rows(connection, "votes_of_voter", place)]
             tally = rows(connection, "tally", {"case_id": case.case_id})[0]
             counted = count_vote(case, vote, earlier, Tally(tally["votes"], tally["successes"]))
             if counted is None:
                 return case
             after, stored = counted
-            connection.execute(SQL["put_vote"], vote_values(stored))
-            connection.execute(SQL["update_case"], case_values(after))
+            connection.execute(SQL["put_vote"], CODEC.vote_values(stored))
+            connection.execute(SQL["update_case"], CODEC.case_values(after))
             log = _log(connection, vote.log_id)
             if log is None or log.user_id == vote.voter:
                 _put_log(connection, voted_log(log, vote, case))
@@ -250,7 +246,7 @@ class SqliteCases:
         """See `CaseStore`."""
         grouped: dict[str, list[Vote]] = {case_id: [] for case_id in await self.of(case_ids, scope)}
         for row in await self._rows("votes", {"case_ids": json.dumps(list(grouped))}):
-            grouped[row["case_id"]].append(vote_of(row).vote)
+            grouped[row["case_id"]].append(CODEC.vote_of(row).vote)
         return dict(grouped)
 
     async def add_log(self, log: CaseLog) -> None:
@@ -291,7 +287,7 @@ class SqliteCases:
                 "success_only": success_only,
                 "limit": limit,
             }
-            read = [log_of(row) for row in await self._rows("logs_before", values)]
+            read = [CODEC.log_of(row) for row in await self._rows("logs_before", values)]
             logs += await self._logs_in_scope(read, scope)
             if len(read) < limit:
                 break
@@ -321,14 +317,14 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                connection.execute(SQL["put_decision"], decision_values(decision))
+                connection.execute(SQL["put_decision"], CODEC.decision_values(decision))
 
         await self._file.run(work)
 
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
         if scope.nodes is not None:
-            decisions = [decision_of(row) for row in await self._rows("decisions_on", {"case_id": case_id})]
+            decisions = [CODEC.decision_of(row) for row in await self._rows("decisions_on", {"case_id": case_id})]
             readable = [decision for decision in decisions if scope.reads(decision.asked_in)]
             visible = await self.of({decision.case_id for decision in readable}, scope)
             correct = [decision.correct for decision in readable if decision.case_id in visible]
@@ -340,7 +336,7 @@ class SqliteCases:
         ids = {"cases": None, "logs": None} if scope.nodes is None else await self._ids_in_scope(scope)
 
         def work(connection: sqlite3.Connection) -> CaseStatistics:
-            return statistics_of({name: rows(connection, name, ids) for name in STATISTICS}, path_of)
+            return CODEC.statistics_of({name: rows(connection, name, ids) for name in STATISTICS})
 
         return await self._file.run(work)
 
@@ -369,10 +365,10 @@ class SqliteCases:
         """See `CaseStore`."""
 
         def work(connection: sqlite3.Connection) -> list[CaseRecord]:
-            cases = [case_of(row) for row in rows(connection, "page", {"after": after, "limit": limit})]
+            cases = [CODEC.case_of(row) for row in rows(connection, "page", {"after": after, "limit": limit})]
             ids = {"case_ids": json.dumps([case.case_id for case in cases])}
-            votes = [vote_of(row) for row in rows(connection, "votes", ids)]
-            decisions = [decision_of(row) for row in rows(connection, "decisions", ids)]
+            votes = [CODEC.vote_of(row) for row in rows(connection, "votes", ids)]
+            decisions = [CODEC.decision_of(row) for row in rows(connection, "decisions", ids)]
             return records_of(cases, votes, decisions)
 
         return await self._file.run(work)
@@ -382,10 +378,10 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection) -> bool:
             with transaction(connection):
-                if connection.execute(SQL["add_case"], case_values(record.case)).rowcount != 1:
+                if connection.execute(SQL["add_case"], CODEC.case_values(record.case)).rowcount != 1:
                     return False
-                connection.executemany(SQL["put_vote"], map(vote_values, record.votes))
-                connection.executemany(SQL["put_decision"], map(decision_values, record.decisions))
+                connection.executemany(SQL["put_vote"], map(CODEC.vote_values, record.votes))
+                connection.executemany(SQL["put_decision"], map(CODEC.decision_values, record.decisions))
             return True
 
         return await self._file.run(work)
@@ -402,31 +398,35 @@ class SqliteCases:
                 for each in replacements:
                     removed = {"case_id": each.before.case_id, "log_ids": json.dumps(sorted(each.removed))}
                     connection.execute(SQL["remove_votes"], removed)
-                    connection.execute(SQL["update_case"], case_values(each.after))
-                    connection.executemany(SQL["put_vote"], map(vote_values, each.added))
+                    connection.execute(SQL["update_case"], CODEC.case_values(each.after))
+                    connection.executemany(SQL["put_vote"], map(CODEC.vote_values, each.added))
             return True
 
         return await self._file.run(work)
 
     async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
         """See `CaseStore`."""
-        return [log_of(row) for row in await self._rows("log_page", {"after": after, "limit": limit})]
+        return [CODEC.log_of(row) for row in await self._rows("log_page", {"after": after, "limit": limit})]
 
     async def _rows(self, name: str, values: Mapping[str, object]) -> list[sqlite3.Row]:
         return await self._file.run(lambda connection: rows(connection, name, values))
 
 
 def _cases(connection: sqlite3.Connection, case_ids: Iterable[str]) -> list[Case]:
-    return [case_of(row) for row in rows(connection, "cases", {"case_ids": json.dumps(list(case_ids))})]
+    return [CODEC.case_of(row) for row in rows(connection, "cases", {"case_ids": json.dumps(list(case_ids))})]
 
 
 def _log(connection: sqlite3.Connection, log_id: str) -> CaseLog | None:
-    return next((log_of(row) for row in rows(connection, "log", {"log_id": log_id})), None)
+    return next((CODEC.log_of(row) for row in rows(connection, "log", {"log_id": log_id})), None)
 
 
 def _put_log(connection: sqlite3.Connection, log: CaseLog) -> None:
     connection.execute(SQL["delete_log"], {"log_id": log.log_id})
-    connection.execute(SQL["put_log"], log_values(log))
+    connection.execute(SQL["put_log"], CODEC.log_values(log))
+
+
+def _entry_of(row: sqlite3.Row) -> CaseEntry:
+    return CODEC.entry_of(row, _documents(row), nodes_of(row["asked_in"]))
 
 
 def _documents(row: sqlite3.Row) -> frozenset[uuid.UUID]:

@@ -1,16 +1,20 @@
-"""The file of the case memory: one connection in a thread of its own, and its schema."""
+"""The file of the case memory: one connection in a thread of its own, its schema, and the forms of its values."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dtrag.adapters.case_codec import NAMES, NODES, PASSAGES, CaseCodec, ColumnForm
 from dtrag.adapters.sql_files import statements
 from dtrag.concurrency import DaemonThreads
+from dtrag.core.cases.case import CaseLog, CitedPassage
 from dtrag.core.version import __version__
 from dtrag.errors import DatabaseUnavailable, SchemaTooNew, StorageFull
 
@@ -146,3 +150,52 @@ class CaseFile:
 def rows(connection: sqlite3.Connection, name: str, values: Mapping[str, Any]) -> list[sqlite3.Row]:
     """The rows of a named statement."""
     return connection.execute(SQL[name], values).fetchall()
+
+
+def path_of(value: str | None) -> tuple[str, ...]:
+    """A list of names or ids from its JSON; one name where another program has stored it plainly."""
+    if not value:
+        return ()
+    try:
+        names = json.loads(value)
+    except ValueError:
+        return (value,)
+    return tuple(str(name) for name in names) if isinstance(names, list) else (str(names),)
+
+
+def passages_of(value: str | None) -> tuple[CitedPassage, ...]:
+    """Cited passages from their JSON: pairs of an id and a hash in hexadecimal digits."""
+    return tuple(CitedPassage(chunk_id, bytes.fromhex(digest)) for chunk_id, digest in json.loads(value or "[]"))
+
+
+def nodes_of(value: str | None) -> frozenset[int] | None:
+    """Nodes from their JSON; None for no list."""
+    return None if value is None else frozenset(json.loads(value))
+
+
+def time_text(value: datetime) -> str:
+    """Of one length, so that their order as text is that of the times."""
+    return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _time_of(value: str) -> datetime:
+    parsed = datetime.fromisoformat(value)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+_json = json.JSONEncoder(ensure_ascii=False).encode
+CODEC = CaseCodec(
+    {
+        NAMES: ColumnForm(_json, path_of),
+        NODES: ColumnForm(lambda nodes: None if nodes is None else _json(sorted(nodes)), nodes_of),
+        PASSAGES: ColumnForm(
+            lambda passages: _json([[each.chunk_id, each.content_hash.hex()] for each in passages]), passages_of
+        ),
+        Mapping[str, Any]: ColumnForm(lambda value: _json(dict(value)), lambda value: json.loads(value or "{}")),
+        datetime: ColumnForm(time_text, _time_of),
+        date | None: ColumnForm(
+            lambda day: day and day.isoformat(), lambda value: date.fromisoformat(value) if value else None
+        ),
+    },
+    {(CaseLog, "success"): "success_flag"},
+)

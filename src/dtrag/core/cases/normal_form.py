@@ -201,9 +201,9 @@ def _clauses(text: str) -> Iterator[_Clause]:
 
 def _without_chatter(clause: _Clause) -> _Clause:
     text = " ".join(_SPACES.sub(" ", _APOSTROPHE.sub("", clause.text)).split())
-    asked = _TRAILING.sub("", _LEADING.sub("", text)).strip()
-    is_chatter = any(_CHATTER.fullmatch(each) or _REQUEST.fullmatch(each) for each in (text, asked))
-    return _Clause("" if is_chatter else asked, clause.before_comma)
+    question = _TRAILING.sub("", _LEADING.sub("", text)).strip()
+    is_chatter = any(_CHATTER.fullmatch(each) or _REQUEST.fullmatch(each) for each in (text, question))
+    return _Clause("" if is_chatter else question, clause.before_comma)
 
 
 def _in_order(clauses: Sequence[_Clause]) -> Sequence[_Clause]:

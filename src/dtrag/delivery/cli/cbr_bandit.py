@@ -12,7 +12,7 @@ from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.app import App
-    from dtrag.core.cases.policy_value import OfflineEvaluation, PolicyValue
+    from dtrag.core.cases.bandit import OfflineEvaluation, PolicyValue
 
 VERDICTS = {
     "helps": "It earns more than the default: switch it on with FEATURE_SOFT_Q_BANDIT=true",

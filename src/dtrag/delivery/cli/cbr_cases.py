@@ -61,7 +61,7 @@ def suggest(
         ),
     )
     from dtrag.delivery.cli.console import data, note, show_json, table
-    from dtrag.memory.case_rows import case_row
+    from dtrag.memory.case_results import case_row
 
     if as_json:
         show_json(
@@ -138,7 +138,7 @@ def show(context: typer.Context, case_id: CaseId, as_json: Json = False) -> int:
     """Show one case, archived or not."""
     case = with_app(context, lambda opened: opened.cases.get(case_id))
     from dtrag.delivery.cli.console import data, facts, show_json
-    from dtrag.memory.case_rows import case_row
+    from dtrag.memory.case_results import case_row
 
     if as_json:
         show_json(case_row(case))
@@ -177,7 +177,7 @@ def list_cases(
     """List the cases by id."""
     page = with_app(context, lambda opened: opened.cases.page(limit, after, status=status, stale=stale))
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
-    from dtrag.memory.case_rows import listed_row
+    from dtrag.memory.case_results import listed_row
 
     if as_json:
         show_json({"cases": [listed_row(row) for row in page.cases], "limit": limit, "next": page.next})
@@ -296,7 +296,7 @@ def _metadata(text: str | None) -> dict[str, Any]:
 
 def _show_change(word: str, case: Case, as_json: bool) -> int:
     from dtrag.delivery.cli.console import data, safe, show_json
-    from dtrag.memory.case_rows import case_row
+    from dtrag.memory.case_results import case_row
 
     if as_json:
         show_json(case_row(case))

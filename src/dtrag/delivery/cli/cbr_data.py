@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.cases.evidence import CollectionEvidence
     from dtrag.core.cases.statistics import CaseStatistics
-    from dtrag.memory.migration import Migrated
+    from dtrag.memory.maintenance import Migrated
 
 FILE = "cbr_system.db"
 
@@ -29,7 +29,7 @@ def stats(context: typer.Context, as_json: Json = False) -> int:
     statistics, evidence = with_app(context, read)
     from dtrag.core.cases.statistics import Readiness
     from dtrag.delivery.cli.console import data, facts, show_json
-    from dtrag.memory.case_rows import statistics_row
+    from dtrag.memory.case_results import statistics_row
 
     readiness = Readiness.of(statistics)
     if as_json:
@@ -63,7 +63,7 @@ def logs(
     """List the newest interactions, newest first."""
     newest = with_app(context, lambda opened: opened.cases.logs(limit, success_only=success_only))
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
-    from dtrag.memory.case_rows import log_row
+    from dtrag.memory.case_results import log_row
 
     if as_json:
         show_json({"logs": [log_row(log) for log in newest], "limit": limit})
@@ -105,7 +105,7 @@ def export(
     from datetime import UTC, datetime
 
     from dtrag.delivery.cli.console import note, plural, show_json
-    from dtrag.memory.case_rows import training_data
+    from dtrag.memory.case_results import training_data
 
     rows = training_data(exported, datetime.now(UTC).isoformat())
     if output is None:
@@ -148,7 +148,7 @@ def migrate(
     async def copy(opened: App) -> Migrated:
         from dtrag.assembly import both_case_stores
         from dtrag.core.access.api_key import LOCAL
-        from dtrag.memory.migration import migrate
+        from dtrag.memory.maintenance import migrate
 
         in_database, in_file = both_case_stores(opened.settings, opened.database, folder.absolute())
         try:

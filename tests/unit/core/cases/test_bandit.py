@@ -15,15 +15,16 @@ from dtrag.core.cases.bandit import (
     COMPLEXITIES,
     DEFAULT_ACTION,
     INTENTS,
+    LEAST_EXPLORED,
     STATES,
     ActionValues,
     Experience,
     bin_of,
+    evaluate,
     exploring,
     reward_of,
     state_of,
 )
-from dtrag.core.cases.policy_value import LEAST_EXPLORED, evaluate
 from tests.builders import NOON
 
 unit = st.floats(0, 1)

@@ -6,32 +6,34 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from psycopg import AsyncCursor, Rollback
 from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
 
-from dtrag.adapters.case_columns import FORGOTTEN, STATISTICS, decision_counts, statistics_of, vector_values
+from dtrag.adapters.case_codec import (
+    FORGOTTEN,
+    NAMES,
+    NODES,
+    PASSAGES,
+    STATISTICS,
+    CaseCodec,
+    ColumnForm,
+    Row,
+    decision_counts,
+    vector_values,
+)
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.stores.case_rows import (
-    case_of,
-    case_values,
-    decision_of,
-    decision_values,
-    entry_of,
-    log_of,
-    log_values,
-    vote_of,
-    vote_values,
-)
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import (
     Case,
     CaseChange,
     CaseLog,
     CaseQuery,
+    CitedPassage,
     DecisionCounts,
     QuestionVector,
     ReuseDecision,
@@ -58,6 +60,33 @@ _SMALL = 5_000
 """An index of fewer cases is searched in the event loop: that takes less than handing it to a thread."""
 
 
+def _passage_values(passages: Sequence[CitedPassage]) -> dict[str, object]:
+    return {
+        "chunk_ids": [passage.chunk_id for passage in passages],
+        "content_hashes": [passage.content_hash for passage in passages],
+        "document_ids": sorted({passage.document_id for passage in passages}),
+    }
+
+
+def _passages_of(row: Row) -> tuple[CitedPassage, ...]:
+    pairs = zip(row["chunk_ids"], row["content_hashes"], strict=True)
+    return tuple(CitedPassage(chunk_id, bytes(digest)) for chunk_id, digest in pairs)
+
+
+CODEC = CaseCodec(
+    {
+        NAMES: ColumnForm(list, tuple),
+        NODES: ColumnForm(
+            lambda nodes: None if nodes is None else sorted(nodes),
+            lambda value: None if value is None else frozenset(value),
+        ),
+        PASSAGES: ColumnForm(_passage_values, _passages_of, spread=True),
+        Mapping[str, Any]: ColumnForm(lambda value: Jsonb(dict(value))),
+    },
+    {(CaseLog, "timestamp"): "logged_at"},
+)
+
+
 class PostgresCases:
     """The cases of one database. Each process has its own index of them, kept up to date by their revision."""
 
@@ -75,7 +104,7 @@ class PostgresCases:
         """See `CaseStore`."""
         self._database.require_space()
         async with self._database.connection("owner") as connection:
-            return (await connection.execute(self._sql["add_case"], case_values(case))).rowcount == 1
+            return (await connection.execute(self._sql["add_case"], CODEC.case_values(case))).rowcount == 1
 
     async def get(self, case_id: str, scope: Scope) -> Case | None:
         """See `CaseStore`."""
@@ -84,14 +113,14 @@ class PostgresCases:
     async def of(self, case_ids: Collection[str], scope: Scope) -> dict[str, Case]:
         """See `CaseStore`."""
         rows = await self._read("cases", scope, case_ids=list(case_ids))
-        return {row["case_id"]: case_of(row) for row in rows}
+        return {row["case_id"]: CODEC.case_of(row) for row in rows}
 
     async def change(self, case_id: str, change: CaseChange, at: datetime, scope: Scope) -> tuple[Case, Case] | None:
         """See `CaseStore`."""
 
         async def work(connection: Connection, case: Case, reads: Sequence[Cursor]) -> tuple[Case, Case]:
             changed = change.applied_to(case, at)
-            await connection.execute(self._sql["update_case"], case_values(changed))
+            await connection.execute(self._sql["update_case"], CODEC.case_values(changed))
             forgotten = FORGOTTEN if change.replaces_answer(case) else ()
             for name in (*forgotten, "changed"):
                 await connection.execute(self._sql[name], {"case_id": case_id})
@@ -148,7 +177,7 @@ class PostgresCases:
                 row = await locked.fetchone()
                 if row is None:
                     return None
-                case = case_of(row)
+                case = CODEC.case_of(row)
                 if seen is not None and seen.is_elsewhere(case):
                     raise Rollback  # it was moved meanwhile: whether it is in scope has to be checked again
                 return await work(connection, case, reads)
@@ -184,7 +213,7 @@ class PostgresCases:
             cursor = await connection.execute(self._sql["nearest"], {"case_ids": case_ids, "limit": limit})
             rows = await cursor.fetchall()
             revision = max((row.pop("store_revision") for row in rows), default=0)
-            return {row["case_id"]: case_of(row) for row in rows if row["case_id"] is not None}, revision
+            return {row["case_id"]: CODEC.case_of(row) for row in rows if row["case_id"] is not None}, revision
 
     async def _update_index(self) -> None:
         """Bring the index to the revision of the store."""
@@ -197,20 +226,20 @@ class PostgresCases:
                 values = {"known": index.revision, "vectors": index.vectors, "limit": _CHANGES}
                 rows = await (await connection.execute(self._sql["changes"], values)).fetchall()
                 if len(rows) < _SMALL // 100:
-                    index.apply(rows, entry_of)
+                    index.apply(rows, CODEC.entry_of)
                 else:
-                    await asyncio.to_thread(index.apply, rows, entry_of)
+                    await asyncio.to_thread(index.apply, rows, CODEC.entry_of)
                 if len(rows) < _CHANGES:
                     index.revision = max(index.revision, revision)
 
     async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""
-        return [case_of(row) for row in await self._read("page", scope, after=after, limit=limit)]
+        return [CODEC.case_of(row) for row in await self._read("page", scope, after=after, limit=limit)]
 
     async def without_vector(self, spaces: Collection[str], limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""
         values = {"spaces": list(spaces), "limit": limit, "after": after}
-        return [case_of(row) for row in await self._as_owner("without_vector", **values)]
+        return [CODEC.case_of(row) for row in await self._as_owner("without_vector", **values)]
 
     async def put_vectors(self, vectors: Sequence[tuple[Case, QuestionVector]]) -> None:
         """See `CaseStore`."""
@@ -232,16 +261,16 @@ class PostgresCases:
 
         async def work(connection: Connection, case: Case, reads: Sequence[Cursor]) -> Case:
             votes, tally, _, locked = reads
-            earlier = [vote_of(row) for row in await votes.fetchall()]
+            earlier = [CODEC.vote_of(row) for row in await votes.fetchall()]
             (counts,), (log,) = await tally.fetchall(), await locked.fetchall()
             counted = count_vote(case, vote, earlier, Tally(**counts))
             if counted is None:
                 return case
             after, stored = counted
-            await connection.execute(self._sql["put_vote"], vote_values(stored))
-            await connection.execute(self._sql["update_case"], case_values(after))
+            await connection.execute(self._sql["put_vote"], CODEC.vote_values(stored))
+            await connection.execute(self._sql["update_case"], CODEC.case_values(after))
             if log["user_id"] == vote.voter:
-                values = log_values(voted_log(log_of(log), vote, case)) | {"voted": True}
+                values = CODEC.log_values(voted_log(CODEC.log_of(log), vote, case)) | {"voted": True}
                 await connection.execute(self._sql["put_log"], values)
             await connection.execute(self._sql["changed"], {"case_id": case.case_id})
             return after
@@ -253,23 +282,23 @@ class PostgresCases:
         """See `CaseStore`."""
         grouped: dict[str, list[Vote]] = {case_id: [] for case_id in await self.of(case_ids, scope)}
         for row in await self._as_owner("votes", case_ids=list(grouped)):
-            grouped[row["case_id"]].append(vote_of(row).vote)
+            grouped[row["case_id"]].append(CODEC.vote_of(row).vote)
         return dict(grouped)
 
     async def add_log(self, log: CaseLog) -> None:
         """See `CaseStore`."""
         self._database.require_space()
         async with self._database.connection("owner") as connection:
-            await connection.execute(self._sql["put_log"], log_values(log) | {"voted": False})
+            await connection.execute(self._sql["put_log"], CODEC.log_values(log) | {"voted": False})
 
     async def log(self, log_id: str, user_id: str) -> CaseLog | None:
         """See `CaseStore`."""
         rows = await self._as_owner("log", log_id=log_id)
-        return next((log_of(row) for row in rows if row["user_id"] == user_id), None)
+        return next((CODEC.log_of(row) for row in rows if row["user_id"] == user_id), None)
 
     async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
         """See `CaseStore`."""
-        return [log_of(row) for row in await self._read("logs", scope, success_only=success_only, limit=limit)]
+        return [CODEC.log_of(row) for row in await self._read("logs", scope, success_only=success_only, limit=limit)]
 
     async def shown_since(self, since: datetime) -> dict[str, datetime]:
         """See `CaseStore`."""
@@ -279,7 +308,7 @@ class PostgresCases:
         """See `CaseStore`."""
         self._database.require_space()
         async with self._database.connection("owner") as connection:
-            await connection.execute(self._sql["put_decision"], decision_values(decision))
+            await connection.execute(self._sql["put_decision"], CODEC.decision_values(decision))
 
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
@@ -294,7 +323,7 @@ class PostgresCases:
         """See `CaseStore`."""
         async with self._database.scoped("reader", scope) as connection:
             cursors = {name: await connection.execute(self._sql[name]) for name in STATISTICS}
-            return statistics_of({name: await cursor.fetchall() for name, cursor in cursors.items()}, tuple)
+            return CODEC.statistics_of({name: await cursor.fetchall() for name, cursor in cursors.items()})
 
     async def forget_logs(self, before: datetime) -> int:
         """See `CaseStore`."""
@@ -305,22 +334,22 @@ class PostgresCases:
         """See `CaseStore`."""
         cases = await self.page(EVERYTHING, limit, after)
         ids = [case.case_id for case in cases]
-        votes = [vote_of(row) for row in await self._as_owner("votes", case_ids=ids)]
-        decisions = [decision_of(row) for row in await self._as_owner("decisions", case_ids=ids)]
+        votes = [CODEC.vote_of(row) for row in await self._as_owner("votes", case_ids=ids)]
+        decisions = [CODEC.decision_of(row) for row in await self._as_owner("decisions", case_ids=ids)]
         return records_of(cases, votes, decisions)
 
     async def put(self, record: CaseRecord) -> bool:
         """See `CaseStore`."""
         self._database.require_space()
         async with self._database.connection("owner") as connection, connection.transaction():
-            added = await connection.execute(self._sql["add_case"], case_values(record.case))
+            added = await connection.execute(self._sql["add_case"], CODEC.case_values(record.case))
             if added.rowcount != 1:
                 return False
             async with connection.pipeline():
                 for vote in record.votes:
-                    await connection.execute(self._sql["put_vote"], vote_values(vote))
+                    await connection.execute(self._sql["put_vote"], CODEC.vote_values(vote))
                 for decision in record.decisions:
-                    await connection.execute(self._sql["put_decision"], decision_values(decision))
+                    await connection.execute(self._sql["put_decision"], CODEC.decision_values(decision))
         return True
 
     async def replace(self, replacements: Sequence[Replacement]) -> bool:
@@ -329,7 +358,7 @@ class PostgresCases:
         ids = [each.before.case_id for each in replacements]
         async with self._database.connection("owner") as connection, connection.transaction():
             cursor = await connection.execute(self._sql["locked_cases"], {"case_ids": ids})
-            stored = {row["case_id"]: case_of(row) for row in await cursor.fetchall()}
+            stored = {row["case_id"]: CODEC.case_of(row) for row in await cursor.fetchall()}
             if any(stored.get(each.before.case_id) != each.before for each in replacements):
                 return False
             async with connection.pipeline():
@@ -337,15 +366,15 @@ class PostgresCases:
                     removed = {"case_id": each.before.case_id, "log_ids": list(each.removed)}
                     await connection.execute(self._sql["remove_votes"], removed)
                     for counted in each.added:
-                        await connection.execute(self._sql["put_vote"], vote_values(counted))
-                    await connection.execute(self._sql["update_case"], case_values(each.after))
+                        await connection.execute(self._sql["put_vote"], CODEC.vote_values(counted))
+                    await connection.execute(self._sql["update_case"], CODEC.case_values(each.after))
                 for case_id in ids:
                     await connection.execute(self._sql["changed"], {"case_id": case_id})
         return True
 
     async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
         """See `CaseStore`."""
-        return [log_of(row) for row in await self._as_owner("log_page", after=after, limit=limit)]
+        return [CODEC.log_of(row) for row in await self._as_owner("log_page", after=after, limit=limit)]
 
     async def _as_owner(self, name: str, **values: object) -> list[DictRow]:
         async with self._database.connection("owner") as connection:

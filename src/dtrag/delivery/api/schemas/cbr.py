@@ -16,8 +16,18 @@ from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
 from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.memory.case_input import MAX_PASSAGES
-from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, notes_on
-from dtrag.memory.case_rows import case_row, listed_row, log_row, statistics_row, training_data
+from dtrag.memory.case_results import (
+    CaseExport,
+    CasePage,
+    ListedCase,
+    Suggestions,
+    case_row,
+    listed_row,
+    log_row,
+    notes_on,
+    statistics_row,
+    training_data,
+)
 
 TARGET_MS = 200.0
 """Longest mean time of a suggestion (AC-ORCH-004)."""

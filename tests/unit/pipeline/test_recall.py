@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.cases.raising import LEAST_SHARE, MOST_PLACES, MOST_RAISED, raised
 from dtrag.core.documents import SearchResult
+from dtrag.pipeline.recall import LEAST_SHARE, MOST_PLACES, MOST_RAISED, raised
 
 NAMES = [f"p{number}" for number in range(20)]
 SCORES = st.lists(st.floats(0, 1), min_size=0, max_size=20)
