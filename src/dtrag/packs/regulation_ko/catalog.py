@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from dtrag.packs.regulation_ko.citation_patterns import PREFIXES
+from dtrag.packs.regulation_ko.spelling import letters, within_one
 
 Number = tuple[int, int]
 """Number and minor number of an article: 제15조의2 is (15, 2), 제15조 is (15, 0)."""
@@ -21,8 +25,29 @@ _WITH_BRACKETS = re.compile(r"[\s․·ㆍ・‧･•⸱]+")
 ORDERED_OUTLINES = 512
 """Regulations whose articles stay cached in order."""
 LONGEST_APPENDIX_RANGE = 100
+MIN_SIMILARITY = 0.7
+"""Dice coefficient of the pairs of letters of two names, endings aside, from which on one is near the other."""
+LONGEST_NAME = 100
+FIRST_LETTERS = 2
+LONGEST_ORGANISATION = 11
 MIN_SHARED_LENGTH = 4
 """Length from which on a name may lack the name of the organisation that it shares with the citing regulation."""
+
+
+ENDING = re.compile(
+    r"(?:(?:시행|운영)\s?세칙|시행\s?규칙|규정|세칙|규칙|학칙|정관|지침|내규|요령|준칙|강령|요강|규약|헌장|기준|회칙|편람)$"
+)
+NOT_NAMES = frozenset(
+    "변경규정 개정규정 종전규정 신설규정 구규정 신규정 현규정 전규정 "
+    "규정 세칙 규칙 지침 내규 기준 요령 준칙 강령 요강 규약 헌장 회칙 편람 시행세칙 운영세칙 시행규칙 관련규정 "
+    "관계규정 해당규정 내부규정 학교규정 대학규정 교내규정 별도규정 제반규정 일반규정 기존규정 현행규정 상위규정 "
+    "하위규정 운영규정 처벌규정 벌칙규정 금지규정 경과규정 준용규정 위임규정 임의규정 강행규정 특례규정 예외규정 "
+    "처리규정 보칙규정 관련지침 운영지침 세부지침 업무지침 내부지침 세부기준 평가기준 심사기준 지급기준 선발기준 "
+    "적용기준 운영기준 판단기준 산정기준 배점기준 시행지침 관련규칙 관계법령 자체규정 제규정 본규정 동규정 이규정 "
+    "타규정 각규정 위규정 그규정 근거규정 의무규정 선언규정 정의규정 목적규정 조항 대학학칙".split()
+)
+"""Words that end as a name does and name nothing."""
+_OWN_UNIVERSITY = frozenset({"본대학교", "본교", "우리대학교", "대학교"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +96,7 @@ class Catalog:
     short: Mapping[str, tuple[Outline, ...]]
     institutions: tuple[str, ...]
     successors: Mapping[str, Outline] = field(default_factory=dict)
+    by_code: Mapping[str, Outline] = field(default_factory=dict)
 
     @classmethod
     def of(cls, outlines: Iterable[Outline]) -> Catalog:
@@ -95,13 +121,94 @@ class Catalog:
                 for name in getattr(outline, field_name):
                     former.setdefault(folded_name(name), []).append(outline)
             for name, owners in former.items():
-                if len(owners) == 1 and name not in by_name and name not in short_names:
+                if len({owner.name for owner in owners}) == 1 and name not in by_name and name not in short_names:
                     names[name] = owners[0]
-        return cls(by_name, short_names, tuple(institutions), successors)
+        by_code = {outline.code: outline for outline in reversed(outlines) if outline.code}
+        return cls(by_name, short_names, tuple(institutions), successors, by_code)
 
-    def longest(self) -> int:
-        """Characters of the longest folded name."""
-        return max(map(len, self.by_name), default=0)
+    @functools.cached_property
+    def prefixes(self) -> Mapping[str, Sequence[str]]:
+        """First letter -> what may precede a name with it: 본교, 동, or an institution."""
+        by_letter: dict[str, list[str]] = defaultdict(list)
+        for prefix in (*PREFIXES, *self.institutions):
+            by_letter[prefix[0]].append(prefix)
+        return by_letter
+
+    @functools.cached_property
+    def _by_start(self) -> Mapping[str, Sequence[str]]:
+        return _by_first_letters({*self.by_name, *self.short, *self.successors, "학칙", "정관"})
+
+    @functools.cached_property
+    def _of_organisations(self) -> dict[str, Mapping[str, Sequence[str]]]:
+        return {}
+
+    def exact(self, name: str, source: Outline | None = None) -> Outline | None:
+        """The regulation of this name, with or without a prefix; blanks, dots and quotation marks do not count.
+
+        `source` is the regulation whose text names it, if any: 학칙 in the rules of a graduate school is that school's.
+        """
+        folded = folded_name(name)
+        for prefix in ("", *self.prefixes.get(folded[:1], ())):
+            rest = folded[len(prefix) :]
+            if not folded.startswith(prefix) or rest in NOT_NAMES:
+                continue
+            is_general = prefix in _OWN_UNIVERSITY and rest == "학칙"
+            owner = self.named(rest, None if is_general else source)
+            if owner is not None:
+                return owner
+        return None
+
+    def end_of_name(self, folded: str, start: int, source: Outline | None) -> Iterator[int]:
+        """Where names that start here end in a folded text, the longest first, also without the shared organisation."""
+        first = folded[start : start + FIRST_LETTERS]
+        for names in (self._by_start, self._names_of_same_organisation(source) if source else {}):
+            yield from (start + len(name) for name in names.get(first, ()) if folded.startswith(name, start))
+
+    def _names_of_same_organisation(self, source: Outline) -> Mapping[str, Sequence[str]]:
+        own = folded_name(source.name)
+        if own not in self._of_organisations:
+            shared = ((name, _shared_length(own, name)) for name in self.by_name)
+            self._of_organisations[own] = _by_first_letters(
+                {
+                    name[length:]
+                    for name, most in shared
+                    for length in range(2, min(most, LONGEST_ORGANISATION) + 1)
+                    if len(name) - length >= MIN_SHARED_LENGTH
+                }
+            )
+        return self._of_organisations[own]
+
+    @functools.cached_property
+    def _stems(self) -> tuple[Sequence[tuple[str, Outline]], Mapping[str, Sequence[int]]]:
+        """The names without their endings, and pair of letters -> places in this list."""
+        stems: list[tuple[str, Outline]] = []
+        postings: dict[str, list[int]] = defaultdict(list)
+        for name in sorted({*self.by_name, *self.short, "학칙", "정관"}):
+            owner = self.named(name)
+            if owner is not None:
+                stem = ENDING.sub("", name)
+                for pair in _pairs(stem):
+                    postings[pair].append(len(stems))
+                stems.append((stem, owner))
+        return stems, postings
+
+    def nearest(self, name: str) -> Outline | None:
+        """The most similar regulation: the same but for its ending or one letter, or with most pairs of letters."""
+        stem = ENDING.sub("", name)
+        if len(stem) < 2:
+            return None
+        stems, postings = self._stems
+        pairs = _pairs(stem)
+        shared = Counter(index for pair in pairs for index in postings.get(pair, ()))
+        best, highest = None, MIN_SIMILARITY
+        for index in sorted(shared):
+            other, owner = stems[index]
+            similarity = 2 * shared[index] / (len(pairs) + len(_pairs(other)))
+            if _differ_by_one(stem, other):
+                similarity = max(similarity, 0.9)
+            if similarity >= highest and (best is None or similarity > highest):
+                best, highest = owner, similarity
+        return best
 
     def named(self, folded: str, source: Outline | None = None) -> Outline | None:
         """The regulation of this folded name; of several with the same short name, that of the source's own branch."""
@@ -118,7 +225,11 @@ class Catalog:
             return None
         own = folded_name(source.name)
         return next(
-            (self.by_name[own[:length] + folded] for length in range(2, 12) if own[:length] + folded in self.by_name),
+            (
+                self.by_name[own[:length] + folded]
+                for length in range(2, LONGEST_ORGANISATION + 1)
+                if own[:length] + folded in self.by_name
+            ),
             None,
         )
 
@@ -139,6 +250,34 @@ class Catalog:
 def folded_name(name: str) -> str:
     """A regulation's name without white space, middle dots and brackets, as names are compared."""
     return _NOT_LETTERS.sub("", name)
+
+
+def _by_first_letters(names: Iterable[str]) -> dict[str, list[str]]:
+    by_start: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(names, key=len, reverse=True):
+        if 1 < len(name) <= LONGEST_NAME:
+            by_start[name[:FIRST_LETTERS]].append(name)
+    return by_start
+
+
+def _shared_length(one: str, other: str) -> int:
+    """Letters with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _pairs(stem: str) -> list[str]:
+    marked = f"^{stem}$"
+    return [marked[at : at + 2] for at in range(len(marked) - 1)]
+
+
+def _differ_by_one(one: str, other: str) -> bool:
+    """Whether two names differ by one letter, or in one of at least three syllables."""
+    if one == other or min(len(one), len(other)) < 2:
+        return False
+    if len(one) == len(other) >= 3 and sum(a != b for a, b in zip(one, other, strict=True)) == 1:
+        return True
+    return within_one(letters(one), letters(other))
 
 
 def article_number(label: str) -> Number | None:

@@ -20,6 +20,7 @@ MOST_MEMBERS = 200
 """Members of one list, and articles of one range."""
 _CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 _OPENING = {"(": ")", "（": "）", "[": "]", "【": "】", "〔": "〕", "<": ">", "〈": "〉", "“": "”", "‘": "’"}
+_CLOSING = frozenset(">〉]】」)")
 _RANKS = "편장절관"
 
 
@@ -104,10 +105,13 @@ def read_appendices(text: str, place: int) -> list[Labelled]:
     members = [Labelled(place, place + len(match.group().rstrip()), " ".join(label.split()))]
     while match[2]:
         last = members[-1]
-        to = patterns.TO.match(text, last.end)
+        is_closed = text[last.end : last.end + 1] in _CLOSING
+        to = patterns.TO.match(text, last.end + is_closed)
         joined = to or patterns.AND.match(text, last.end)
         further = patterns.FURTHER_APPENDIX.match(text, joined.end()) if joined else None
-        if joined is None or further is None or (further["kind"] and (not to or further["kind"] != kind)):
+        if joined is None or further is None or (is_closed and not further["kind"]):
+            break
+        if further["kind"] and (not to or further["kind"] != kind):
             break
         if not to and form and not further["form"]:
             break

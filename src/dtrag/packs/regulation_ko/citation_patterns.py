@@ -127,7 +127,7 @@ STARTS = re.compile(r"[\d제같동본이전현위해상그별부]")
 """Characters that a citation without a name of a rule may start with."""
 
 # Divisions, appendices, addenda
-DIVISION = re.compile(rf"제{SPACE}(\d{{1,3}}){SPACE}([편장절관])(?![가-힣](?<!{_PARTICLE}))")
+DIVISION = re.compile(rf"제{SPACE}(\d{{1,3}}){SPACE}([편장절관])(?![가-힣](?<!제)(?<!{_PARTICLE}))")
 DIVISION_CITED = explained(
     rf"(?:에서|에|의|을|를|은|는|과|와|까지)(?![가-힣](?<![서는도]))|{SPACE}(?:및|또는|내지|규정|중)(?![가-힣])",
     finds=("에서 정한", " 및 별표"),
@@ -281,7 +281,11 @@ CONTINUES = explained(
     refuses="종전의 규정에 따른다",
 )
 """A former rule whose acts count as those of this one."""
-LIST_SEPARATOR = re.compile(r"\s*(?:[,，、]|\s및\s|\s와\s|\s과\s)\s*|(?:동시에|따라|하고|하며)\s+")
+LIST_SEPARATOR = explained(
+    r"\s*(?:[,，、]|\s및\s|\s와\s|\s과\s)\s*|(?<=[”」’])\s?(?:및|와|과)\s?(?=[“「‘])|(?:동시에|따라|하고|하며)(?:\s+|(?=[“「‘]))",
+    finds=("인사규정, 보수규정", "”및“", "동시에「"),
+    refuses="교육및연구규정",
+)
 FORMER_RULE = re.compile(rf"^(?:종전|종래|구|기존|현행|변경|이|본|각|해당|관련|다음|전)(?:의)?\s.*|^(?:{RULE_ENDING})$")
 PLAIN = explained(
     rf"(?:[「『｢]?(?<![가-힣{DOTS}])[가-힣{DOTS}]*(?:{RULE_ENDING})[」』｣]?{SPACE})?제{SPACE}\d{{1,4}}{SPACE}조(?:{SPACE}의{SPACE}\d{{1,3}})?"

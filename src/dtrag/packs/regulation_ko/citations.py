@@ -25,8 +25,8 @@ from dtrag.packs.regulation_ko.catalog import (
     ordered_articles,
 )
 from dtrag.packs.regulation_ko.citation_grammar import MOST_MEMBERS, WHOLE, numbers_of
+from dtrag.packs.regulation_ko.citation_names import NameFinder
 from dtrag.packs.regulation_ko.citation_reader import Token, place_of, read_citations
-from dtrag.packs.regulation_ko.cited_names import NameFinder
 
 Kind = Literal["internal", "other-regulation", "appendix", "addendum", "external-law", "repealed", "missing"]
 
@@ -54,7 +54,7 @@ def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[
     place = place_of(label, source)
     found: list[Citation] = []
     before: Token | None = None
-    for tokens in _joined(masked, read_citations(masked, NameFinder(masked, source, catalog).find(), place)):
+    for tokens in _joined(masked, read_citations(masked, NameFinder(masked, catalog, source).of_provision(), place)):
         first, end = tokens[0], tokens[-1].end
         is_of_name = before is not None and patterns.CITES_APPENDIX.fullmatch(masked, before.end, first.start)
         resolved = _resolved(tokens, source, place.article, before.name if before and is_of_name else None)

@@ -90,6 +90,7 @@ def abolished_rules(text: str) -> Iterator[tuple[int, str, bool]]:
         ends = [*(separator.start() for separator in separators), len(names)]
         for first, last in zip(starts, ends, strict=True):
             name = names[first:last].strip()
+            name = name[max(0, *(name.rfind(mark) for mark in "“「‘")) :] if name[-1:] in _QUOTES else name
             is_rule = patterns.ENDS_AS_RULE.search(name.rstrip(_QUOTES)) is not None and len(name) > MIN_NAME_LENGTH
             if is_rule and not patterns.FORMER_RULE.match(name):
                 yield start + names.index(name, first), name, "폐지" in match.group()

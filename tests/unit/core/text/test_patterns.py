@@ -11,7 +11,10 @@ from tests.cases import each
 
 CITATIONS = [
     f"dtrag.packs.regulation_ko.{name}"
-    for name in "catalog citation_grammar citation_patterns citation_reader citations cited_names".split()
+    for name in (
+        "catalog citation_grammar citation_names citation_patterns citation_reader citations "
+        "verification.check verification.judge verification.quotations"
+    ).split()
 ]
 """The modules whose long patterns all have examples; further subjects are added here."""
 MODULES = [importlib.import_module(name) for name in CITATIONS]

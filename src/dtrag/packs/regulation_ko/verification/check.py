@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, replace
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.provisions import RegulationText, provisions_of
 from dtrag.core.verification import Verification
-from dtrag.packs.regulation_ko.catalog import Name, Outline
+from dtrag.packs.regulation_ko.catalog import Catalog, Name, Outline
 from dtrag.packs.regulation_ko.citation_grammar import WHOLE
+from dtrag.packs.regulation_ko.citation_names import NameFinder
 from dtrag.packs.regulation_ko.citation_reader import Place, Token, place_of, read_citations
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
 from dtrag.packs.regulation_ko.structure import split
 from dtrag.packs.regulation_ko.verification.judge import Judge
-from dtrag.packs.regulation_ko.verification.names_in_text import NamesInText
 from dtrag.packs.regulation_ko.verification.quotations import Quotation, read_quotations
-from dtrag.packs.regulation_ko.verification.rule_names import RuleNames
 from dtrag.packs.regulation_ko.verification.written_text import WrittenText
 
 UNNAMED = "이 규정"
@@ -75,14 +74,16 @@ def read_text(text: str, collection: Collection, default: Regulation | None = No
     written = WrittenText.of(text)
     own = _own_regulations(written.composed)
     drafts = [regulation for _, _, regulation in own]
-    names = RuleNames(collection.catalog, [regulation.outline for regulation in drafts])
+    catalog = collection.catalog
+    if drafts:  # their names have priority
+        catalog = Catalog.of(regulation.outline for regulation in (*drafts, *collection.regulations))
     citations: list[Token] = []
     behind = 0
     for start, own_text, regulation in own:
-        citations += _read_part(written, names, behind, start, default)
-        citations += _read_own(written, names, start, own_text, regulation.outline)
+        citations += _read_part(written, catalog, behind, start, default)
+        citations += _read_own(written, catalog, start, own_text, regulation.outline)
         behind = start + len(own_text.text)
-    citations += _read_part(written, names, behind, len(written.prepared), default)
+    citations += _read_part(written, catalog, behind, len(written.prepared), default)
     citations = [citation for citation in citations if _is_checked(citation)]
     own_texts = tuple(own_text for _, own_text, _ in own)
     quotations = () if own else tuple(read_quotations(written, citations))
@@ -111,19 +112,19 @@ def _is_checked(citation: Token) -> bool:
     return citation.kind != "addendum" or citation.is_named or citation.number is not None or citation.part != WHOLE
 
 
-def _read_part(written: WrittenText, rules: RuleNames, start: int, end: int, default: Regulation | None) -> list[Token]:
+def _read_part(written: WrittenText, catalog: Catalog, start: int, end: int, default: Regulation | None) -> list[Token]:
     """The citations in a part of a text that is not itself a regulation."""
     text = written.prepared[start:end]
     place = Place(Name(0, 0, default.name, default.outline) if default else None)
-    return _moved(read_citations(text, NamesInText(rules).find(text), place), start)
+    return _moved(read_citations(text, NameFinder(text, catalog).of_text(), place), start)
 
 
 def _read_own(
-    written: WrittenText, rules: RuleNames, start: int, own_text: RegulationText, outline: Outline
+    written: WrittenText, catalog: Catalog, start: int, own_text: RegulationText, outline: Outline
 ) -> list[Token]:
     """The citations in the provisions of a regulation, whose text begins at `start`."""
     text = written.prepared[start : start + len(own_text.text)]
-    names = NamesInText(rules, outline).find(text)
+    names = NameFinder(text, catalog, outline).of_text()
     starts = [name.start for name in names]
     citations: list[Token] = []
     for provision in own_text.provisions:
