@@ -305,26 +305,26 @@ def folded_appendix(label: str) -> str:
 
 
 def appendix_labels(owner: Outline, label: str) -> tuple[str, ...]:
-    """The appendices that a label means: one, or all parts of it (별표 1-1 and 1-2 of 별표 1)."""
-    exact = appendix_label(owner, label)
-    if exact is not None:
-        return (exact,)
-    number = re.fullmatch(r"(별[표지첨]\d+)(?:호?서식)?", folded_appendix(label))
-    if number is None:
-        return ()
-    parts = (f"{number[1]}-", f"{number[1]}(")
-    return tuple(sorted(written for folded, written in owner.appendices.items() if folded.startswith(parts)))
+    """The appendices that a label means: one, all parts of it (별표 1-1 and 1-2 of 별표 1), or all of its kind."""
+    folded = folded_appendix(label)
+    if folded in owner.appendices:
+        return (owner.appendices[folded],)
+    kind, numbers = appendix_key(folded)
+    keyed = appendices_of_kind(owner, kind)
+    same = tuple(written for key, written in keyed if key == numbers)
+    return same[:1] or tuple(written for key, written in keyed if key[: len(numbers)] == numbers)
+
+
+def appendices_of_kind(owner: Outline, kind: str) -> list[tuple[tuple[int, ...], str]]:
+    """Numbers and labels of the appendices of a kind (별표), in the order of the numbers."""
+    return sorted((appendix_key(other)[1], label) for other, label in owner.appendices.items() if other[:2] == kind)
 
 
 def appendices_between(owner: Outline, first: str, last: str) -> tuple[str, ...]:
     """The existing appendices of a range (별지 제1호 내지 제6호), in the order of their numbers."""
-    low, high = appendix_key(folded_appendix(first)), appendix_key(folded_appendix(last))
-    within = [
-        (key, label)
-        for folded, label in owner.appendices.items()
-        if (key := appendix_key(folded))[0] == low[0] and low[1] <= key[1] and key[1][: len(high[1])] <= high[1]
-    ]
-    return tuple(label for _, label in sorted(within))
+    (kind, low), (_, high) = appendix_key(folded_appendix(first)), appendix_key(folded_appendix(last))
+    keyed = appendices_of_kind(owner, kind)
+    return tuple(label for numbers, label in keyed if low <= numbers and numbers[: len(high)] <= high)
 
 
 def appendix_key(folded: str) -> AppendixKey:
@@ -363,13 +363,6 @@ def division_articles(owner: Outline, label: str, near: Number | None = None) ->
 
 def appendix_label(owner: Outline, label: str) -> str | None:
     """The label of an appendix as the regulation `owner` writes it; None when it has no such appendix."""
-    folded = folded_appendix(label)
-    if folded in owner.appendices:
-        return owner.appendices[folded]
-    digits = re.search(r"\d", folded)
-    same_kind = [other for other in owner.appendices if other.startswith(folded[:2])]
-    if not digits:
-        return owner.appendices[same_kind[0]] if len(same_kind) == 1 else None
-    number = folded.replace("호", "").replace("서식", "")
-    matching = [other for other in same_kind if other.replace("호", "").replace("서식", "") == number]
-    return owner.appendices[matching[0]] if matching else None
+    labels = appendix_labels(owner, label)
+    is_part = len(labels) == 1 and appendix_key(folded_appendix(label))[1] not in {(), appendix_key(labels[0])[1]}
+    return labels[0] if len(labels) == 1 and not is_part else None

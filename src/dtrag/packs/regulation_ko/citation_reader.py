@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
@@ -269,12 +269,29 @@ class _Reader:
         if same := patterns.SAME_PARAGRAPH.match(self._text, self._after_blanks(place)):
             place, paragraph = same.end(), self._last_paragraph
         parts = read_parts(self._text, place) or [(start, place, WHOLE)]
+        return self._add_parts("article", start, self._last_name, number, parts, paragraph=paragraph)
+
+    def _add_parts(
+        self,
+        kind: Literal["article", "addendum"],
+        start: int,
+        name: Name | None,
+        number: Number | None,
+        parts: Sequence[tuple[int, int, Part]],
+        *,
+        paragraph: int | None = None,
+        label: str = "",
+        is_named: bool = False,
+    ) -> int:
+        """One token for each of the parts; those without a 항 are of `paragraph`."""
         for index, (first, end, part) in enumerate(parts):
-            whole = Part(paragraph, part.item, part.subitem, part.until) if part.paragraph is None else part
+            whole = replace(part, paragraph=paragraph) if part.paragraph is None else part
             self._last_paragraph = whole.paragraph
             begin = first if index else start
-            self._add(Token(begin, end, "article", self._last_name, number, part=whole, joined=index > 0))
-        return self._tokens[-1].end
+            self._add(
+                Token(begin, end, kind, name, number, part=whole, label=label, joined=index > 0, is_named=is_named)
+            )
+        return parts[-1][1]
 
     def _own_paragraph(self, match: re.Match[str]) -> int:
         """제2항 without an article: of the article that was cited before, or whose text this is."""
@@ -288,10 +305,7 @@ class _Reader:
             return self._paragraph_of_addendum(parts)
         if number is None:
             return match.end() if self._is_own else self._unknown(match.start(), self._parts_end(match.start()))
-        for index, (start, end, part) in enumerate(parts):
-            self._last_paragraph = part.paragraph
-            self._add(Token(start, end, "article", self._last_name, number, part=part, joined=index > 0))
-        return parts[-1][1] if parts else match.end()
+        return self._add_parts("article", match.start(), self._last_name, number, parts) if parts else match.end()
 
     def _is_inside_word(self, position: int) -> bool:
         """Whether a letter or digit precedes (② before 제1항 is neither), or a division or number of a decree does."""
@@ -306,8 +320,7 @@ class _Reader:
     def _paragraph_of_addendum(self, parts: Sequence[tuple[int, int, Part]]) -> int:
         """제1항 in an addendum whose provisions have marked paragraphs: of the addendum."""
         if self._marks and self._marks[0] < parts[0][0]:
-            for index, (start, end, part) in enumerate(parts):
-                self._add(Token(start, end, "addendum", self._place.default, part=part, joined=index > 0))
+            return self._add_parts("addendum", parts[0][0], self._place.default, None, parts)
         return parts[-1][1]
 
     def _own_item(self, match: re.Match[str]) -> int:
@@ -323,10 +336,11 @@ class _Reader:
         if self._last_article is None or not (self._is_own or is_same_sentence):
             return match.end()
         parts = read_parts(self._text, match.start(), needs_mark=True)
-        for index, (start, end, part) in enumerate(parts):
-            whole = Part(self._last_paragraph, part.item, part.subitem, part.until)
-            self._add(Token(start, end, "article", self._last_name, self._last_article, part=whole, joined=index > 0))
-        return parts[-1][1] if parts else match.end()
+        if not parts:
+            return match.end()
+        return self._add_parts(
+            "article", match.start(), self._last_name, self._last_article, parts, paragraph=self._last_paragraph
+        )
 
     def _further_item(self, match: re.Match[str]) -> int:
         """5호 after 제1항의 1호 in the same line."""
@@ -414,12 +428,8 @@ class _Reader:
         if members:
             return members[-1].end
         parts = read_parts(self._text, beyond, needs_mark=True)
-        for index, (first, end, part) in enumerate(parts):
-            begin = first if index else start
-            token = Token(begin, end, "addendum", name, part=part, label=heading, joined=index > 0, is_named=is_named)
-            self._add(token)
         if parts:
-            return parts[-1][1]
+            return self._add_parts("addendum", start, name, None, parts, label=heading, is_named=is_named)
         end = after.end("heading") + 1 if after and heading else place
         self._add(Token(start, end, "addendum", name, label=heading, is_named=is_named))
         return end

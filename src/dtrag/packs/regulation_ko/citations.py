@@ -159,7 +159,8 @@ def _appendices(token: Token, owner: Outline, named_before: Outline | None) -> t
         if regulation is None:
             continue
         between = appendices_between(regulation, token.label, token.last) if token.last else ()
-        if targets := between or appendix_labels(regulation, token.label):
+        targets = between or appendix_labels(regulation, token.label)
+        if targets and (len(targets) == 1 or any(map(str.isdigit, token.label))):
             return "appendix", tuple(f"{regulation.name} {target}" for target in targets)
     if folded_appendix(token.label) in owner.repealed_appendices:
         return "repealed", (f"{owner.name} {token.label}",)

@@ -14,10 +14,10 @@ from dtrag.core.provisions import Provision, RegulationText
 from dtrag.packs.regulation_ko import citation_patterns as patterns
 from dtrag.packs.regulation_ko.amendments import dates, is_repealed, preface
 from dtrag.packs.regulation_ko.catalog import (
-    AppendixKey,
     Number,
     appendices_between,
     appendix_key,
+    appendix_labels,
     article_label,
     article_number,
     folded_appendix,
@@ -138,73 +138,32 @@ class RegulationContents:
         """The texts of the articles with these numbers."""
         return [text for number in numbers for _, text in self._articles.get(number, ())]
 
+    def _provisions(self) -> Iterator[tuple[Provision, str]]:
+        """All provisions with their texts, in the order of the editions."""
+        for text in self._texts:
+            yield from ((provision, text.text[provision.start : provision.end]) for provision in text.provisions)
+
     def texts_labelled(self, labels: Collection[str]) -> list[str]:
         """The texts of the provisions with one of these labels."""
-        return [
-            text.text[provision.start : provision.end]
-            for text in self._texts
-            for provision in text.provisions
-            if provision.label in labels
-        ]
+        return [text for provision, text in self._provisions() if provision.label in labels]
 
     @property
     def addendum_texts(self) -> list[str]:
         """The texts of all addenda."""
-        return [
-            text.text[provision.start : provision.end]
-            for text in self._texts
-            for provision in text.provisions
-            if provision.kind == "addendum"
-        ]
+        return [text for provision, text in self._provisions() if provision.kind == "addendum"]
 
     @property
     def whole_texts(self) -> list[str]:
         """The texts of the valid editions."""
         return [text.text for text in self._texts]
 
-    @functools.cached_property
-    def _appendices(self) -> dict[AppendixKey, list[str]]:
-        return _by_key(self._outline.appendices.items())
-
-    @functools.cached_property
-    def _repealed_appendices(self) -> dict[AppendixKey, list[str]]:
-        return _by_key((folded, folded) for folded in self._outline.repealed_appendices)
-
-    def appendices(self, label: str, last: str = "") -> list[str]:
-        """The appendices with the kind and numbers of a label, parts of it (별표 1-1 of 별표 1), or all of the kind.
-
-        Those up to `last`, of a range.
-        """
-        if last:
-            return list(appendices_between(self._outline, label, last))
-        kind, numbers = appendix_key(folded_appendix(label))
-        if not numbers:
-            return self._appendices.get((kind, ()), []) or self._by_kind.get(kind, [])
-        parts = self._parts_of.get((kind, numbers), [])
-        return self._appendices.get((kind, numbers), parts)
-
-    @functools.cached_property
-    def _parts_of(self) -> dict[AppendixKey, list[str]]:
-        """The parts (별표 1-1, 별표 1-2) of what has one number less (별표 1)."""
-        parts: dict[AppendixKey, list[str]] = defaultdict(list)
-        for (kind, numbers), labels in self._appendices.items():
-            parts[kind, numbers[:-1]] += labels
-        return parts
-
-    @functools.cached_property
-    def _by_kind(self) -> dict[str, list[str]]:
-        by_kind: dict[str, list[str]] = defaultdict(list)
-        for (kind, _), labels in sorted(self._appendices.items(), key=lambda item: item[0][1]):
-            by_kind[kind] += labels
-        return by_kind
-
-    def appendices_of_kind(self, label: str) -> list[str]:
-        """All appendices of the kind of a label, by number."""
-        return self._by_kind.get(label[:2], [])
+    def appendices(self, label: str, last: str = "") -> Sequence[str]:
+        """The appendices that a label means, or those of a range up to `last`."""
+        return appendices_between(self._outline, label, last) if last else appendix_labels(self._outline, label)
 
     def is_repealed_appendix(self, label: str) -> bool:
         """Whether the appendix was deleted."""
-        return appendix_key(folded_appendix(label)) in self._repealed_appendices
+        return appendix_key(folded_appendix(label)) in map(appendix_key, self._outline.repealed_appendices)
 
     def appendix_title(self, label: str) -> str | None:
         """The title of an appendix, if it has words."""
@@ -223,10 +182,7 @@ class RegulationContents:
     def addenda(self) -> list[Addendum]:
         """The addenda, in the order of the text."""
         return [
-            _addendum(provision.title, text.text[provision.start : provision.end])
-            for text in self._texts
-            for provision in text.provisions
-            if provision.kind == "addendum"
+            _addendum(provision.title, text) for provision, text in self._provisions() if provision.kind == "addendum"
         ]
 
     @functools.cached_property
@@ -273,13 +229,6 @@ def folded_title(title: str) -> str:
     """Letters and digits only; one of the middle dots (U+318D) counts as a letter in Unicode."""
     composed = unicodedata.normalize("NFKC", title.translate(_NO_DOTS))
     return "".join(character for character in composed if character.isalnum()).casefold()
-
-
-def _by_key(appendices: Iterable[tuple[str, str]]) -> dict[AppendixKey, list[str]]:
-    by_key: dict[AppendixKey, list[str]] = defaultdict(list)
-    for folded, written in sorted(appendices):
-        by_key[appendix_key(folded)].append(written)
-    return by_key
 
 
 def _addendum(heading: str, body: str) -> Addendum:

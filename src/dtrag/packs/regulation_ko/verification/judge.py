@@ -14,6 +14,7 @@ from dtrag.packs.regulation_ko.catalog import (
     Name,
     Number,
     Outline,
+    appendices_of_kind,
     appendix_range,
     article_label,
     folded_name,
@@ -195,7 +196,7 @@ class Judge:
             return Judgement("exists", name, title=title)
         if contents.is_repealed_appendix(label):
             return Judgement("repealed", f"{regulation.name} {label}", reason=f"{label} has been deleted (삭제).")
-        existing = contents.appendices_of_kind(label[:2])
+        existing = [written for _, written in appendices_of_kind(regulation, label[:2])]
         return Judgement("missing", None, listed(existing) or None, reason=f"{regulation.name} has no {label}.")
 
     def _addendum(self, citation: Token, regulation: Outline) -> Judgement:
