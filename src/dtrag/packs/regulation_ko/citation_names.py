@@ -155,11 +155,10 @@ class NameFinder:
             return None
         for end in self._catalog.end_of_name(folded, start + len(prefix), self._source):
             stop = places[end - 1] + 1
-            if is_provision:
-                is_word = patterns.PARTICLE_AFTER.match(folded, end) is not None
-            else:
+            is_word = patterns.PARTICLE_AFTER.match(folded, end) is not None
+            if not is_provision:
                 after = self._text[stop : stop + 1]
-                is_word = not _in_word(after) or ("가" <= after <= "힣" and patterns.PARTICLE_AFTER.match(folded, end))
+                is_word = not _in_word(after) or ("가" <= after <= "힣" and is_word)
             if not is_word:
                 continue
             name = self._name(places[start], stop, self._catalog.exact(folded[start:end], self._source))
