@@ -24,9 +24,12 @@ from dtrag.ports import Stores
 from dtrag.settings import Settings
 from dtrag.testing.throwaway import make_template, without_sync
 from tests.clock import clock
+from tests.rounds import reduce_examples
 from tests.store import Databases, Store, empty
 
 __all__ = ["clock"]  # a fixture
+
+BOOK = Path(__file__).parents[1] / "examples" / "hanbit-university" / "regulations.md"
 
 # The time of an example says more about the machine than about the code.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -40,6 +43,10 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reduce_examples(items)
 
 
 @pytest.fixture
@@ -64,9 +71,23 @@ async def template(embedded: EmbeddedServer) -> str:
     return await make_template(embedded.address.data_dir)
 
 
+@pytest_asyncio.fixture(scope="session")
+async def regulation_book(embedded: EmbeddedServer, template: str) -> str:
+    """A database with the book of regulations of the examples in the category `Book`, for `settings(of=...)`."""
+    return await Databases(embedded.address, template).filled(lambda app: app.ingest(BOOK, "Book"))
+
+
 @pytest.fixture
 def databases(embedded: EmbeddedServer, template: str) -> Iterator[Databases]:
     """Makes databases; they are dropped when the test is over."""
+    made = Databases(embedded.address, template)
+    yield made
+    made.drop()
+
+
+@pytest.fixture(scope="module")
+def databases_of_module(embedded: EmbeddedServer, template: str) -> Iterator[Databases]:
+    """Makes databases that the tests of a module share."""
     made = Databases(embedded.address, template)
     yield made
     made.drop()

@@ -6,6 +6,7 @@ import struct
 import tempfile
 import uuid
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from psycopg.rows import TupleRow
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.server.server import ServerAddress
-from dtrag.app import App
+from dtrag.app import App, open_app
+from dtrag.ingestion.sources import IngestReport
 from dtrag.ports import Models
 from dtrag.settings import Settings
 from dtrag.testing import HashEmbedder, throwaway
@@ -195,6 +197,21 @@ def _passages(documents: bytes, gone: set[tuple[str, str]]) -> list[tuple[str, i
 
 class Databases(throwaway.Databases):
     """Databases of a test's own, with a look into them."""
+
+    async def filled(self, fill: Callable[[App], Awaitable[object]]) -> str:
+        """The name of a database that `fill` has put documents into, for `settings(of=...)`: copies save reading them.
+
+        Nothing is connected to it.
+        """
+        settings = self.settings()
+        async with open_app(settings) as app:
+            report = await fill(app)
+            assert not (isinstance(report, IngestReport) and report.failed)
+        return settings.database_name
+
+    def settings(self, of: str | None = None, **overrides: Any) -> Settings:
+        """Settings of a new database, a copy of `of` or else of the template; without an embedder unless told."""
+        return throwaway.Databases(self.address, of or self.template, self._created).settings(**overrides)
 
     def store(self, settings: Settings) -> Store:
         """The look into the database of these settings."""

@@ -17,7 +17,6 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.adapters.rerankers.factory import choose
 from dtrag.app import App
 from dtrag.core.metrics.ranking import precision_at, recall_at
@@ -52,15 +51,12 @@ def make(folder: Path, documents: int) -> None:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def mixed(
-    embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Mixed]:
+async def mixed(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mixed]:
     folder = tmp_path_factory.mktemp("mixed")
     make(folder, DOCUMENTS)
     described = json.loads((folder / "topics.json").read_text("utf-8"))
     (folder / "topics.json").unlink()
-    databases = Databases(embedded.address, template)
-    api = create_app(databases.settings())
+    api = create_app(databases_of_module.settings())
     async with api.router.lifespan_context(api):
         app = api.state.service.app
         report = await app.ingest(folder)
@@ -68,7 +64,6 @@ async def mixed(
         transport = httpx2.ASGITransport(api)
         async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
             yield Mixed(app, client, described["questions"], described["topics"], described["facts"])
-    databases.drop()
 
 
 def test_the_script_makes_the_same_files_again(tmp_path: Path) -> None:

@@ -61,11 +61,16 @@ def server() -> Iterator[ModelServer]:
         yield serving
 
 
+@pytest_asyncio.fixture(scope="module")
+async def corpus(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("corpus") / "rag.md"
+    path.write_text(TEXT, "utf-8")
+    return await databases_of_module.filled(lambda app: app.ingest([path]))
+
+
 @pytest_asyncio.fixture
-async def app(databases: Databases, server: ModelServer, tmp_path: Path) -> AsyncIterator[App]:
-    async with open_app(databases.settings(llm="openai:test", llm_base_url=server.url)) as opened:
-        (tmp_path / "rag.md").write_text(TEXT, "utf-8")
-        await opened.ingest([tmp_path / "rag.md"])
+async def app(databases: Databases, server: ModelServer, corpus: str) -> AsyncIterator[App]:
+    async with open_app(databases.settings(corpus, llm="openai:test", llm_base_url=server.url)) as opened:
         yield opened
 
 

@@ -12,8 +12,10 @@ import pytest_asyncio
 
 import dtrag
 from dtrag.adapters.postgres.queries import queries
+from dtrag.app import open_app
 from dtrag.delivery.api.app import create_app
 from dtrag.settings import Settings
+from tests.store import Databases
 
 TEXTS = {
     "algorithms.md": "# Algorithms\n\nMachine learning algorithms find patterns in measurements.",
@@ -22,13 +24,23 @@ TEXTS = {
 }
 
 
-@pytest_asyncio.fixture
-async def filled(app: dtrag.App, tmp_path: Path) -> dtrag.App:
+@pytest_asyncio.fixture(scope="module")
+async def corpus(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("corpus")
     for name, text in TEXTS.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    await app.ingest([tmp_path / "algorithms.md", tmp_path / "networks.md"], category=["AI", "ML"])
-    await app.ingest([tmp_path / "storage.txt"], category=["Database"])
-    return app
+        (folder / name).write_text(text, "utf-8")
+
+    async def fill(app: dtrag.App) -> None:
+        await app.ingest([folder / "algorithms.md", folder / "networks.md"], category=["AI", "ML"])
+        await app.ingest([folder / "storage.txt"], category=["Database"])
+
+    return await databases_of_module.filled(fill)
+
+
+@pytest_asyncio.fixture
+async def filled(databases: Databases, corpus: str) -> AsyncIterator[dtrag.App]:
+    async with open_app(databases.settings(corpus)) as opened:
+        yield opened
 
 
 @pytest_asyncio.fixture

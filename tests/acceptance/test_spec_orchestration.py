@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 import pytest_asyncio
 
 from dtrag import CategoryFilter, FromCategoryRequest, SearchRequest
+from dtrag.app import App
 from dtrag.core.text.analysis import normalise
 from dtrag.delivery.api.app import create_app
-from dtrag.settings import Settings
+from tests.store import Databases
 
 TEXTS = {
     ("AI", "ML"): "# Learning\n\nMachine learning finds patterns in measurements.",
@@ -27,17 +28,26 @@ TEXTS = {
 }
 
 
+@pytest_asyncio.fixture(scope="module")
+async def corpus(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("corpus")
+
+    async def fill(app: App) -> None:
+        for number, (path, text) in enumerate(TEXTS.items()):
+            file = folder / f"{number}.md"
+            file.write_text(text, "utf-8")
+            await app.ingest([file], category=path)
+
+    return await databases_of_module.filled(fill)
+
+
 @pytest_asyncio.fixture
-async def client(settings: Settings, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    api = create_app(settings)
+async def client(databases: Databases, corpus: str) -> AsyncIterator[httpx2.AsyncClient]:
+    api = create_app(databases.settings(corpus))
     async with (
         api.router.lifespan_context(api),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://127.0.0.1") as client,
     ):
-        for number, (path, text) in enumerate(TEXTS.items()):
-            file = tmp_path / f"{number}.md"
-            file.write_text(text, "utf-8")
-            await api.state.service.app.ingest([file], category=path)
         yield client
 
 

@@ -42,17 +42,21 @@ algorithms. A test query is answered by searching documents.
 """
 
 
+@pytest_asyncio.fixture(scope="module")
+async def corpus(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("corpus")
+    for number in range(3):
+        (folder / f"learning-{number}.md").write_text(TEXT.replace("patterns", f"pattern{number}s"), "utf-8")
+    return await databases_of_module.filled(lambda app: app.ingest([folder], category=["AI", "ML"]))
+
+
 @pytest_asyncio.fixture
-async def client(databases: Databases, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    api = create_app(databases.settings())
+async def client(databases: Databases, corpus: str) -> AsyncIterator[httpx2.AsyncClient]:
+    api = create_app(databases.settings(corpus))
     async with (
         api.router.lifespan_context(api),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://127.0.0.1", timeout=60) as client,
     ):
-        for number in range(3):
-            file = tmp_path / f"learning-{number}.md"
-            file.write_text(TEXT.replace("patterns", f"pattern{number}s"), "utf-8")
-            await api.state.service.app.ingest([file], category=["AI", "ML"])
         yield client
 
 

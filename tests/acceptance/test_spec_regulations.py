@@ -23,7 +23,6 @@ from dtrag import (
     SearchResult,
     current_app,
 )
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
 from dtrag.retrieval.regulations import legacy_search
 from tests.store import Databases
@@ -79,19 +78,15 @@ SAMPLE_QUERIES = (
 
 
 @pytest_asyncio.fixture(scope="module")
-async def service(
-    embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[App]:
+async def service(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
     """The open app over the sample book and the regulations that the sample queries name besides."""
     folder = tmp_path_factory.mktemp("regulations")
     (folder / "assistants.md").write_text(ASSISTANTS, "utf-8")
     (folder / "appointments.md").write_text(APPOINTMENTS, "utf-8")
-    databases = Databases(embedded.address, template)
-    async with open_app(databases.settings()) as app:
+    async with open_app(databases_of_module.settings()) as app:
         report = await app.ingest([BOOK, folder])
         assert not report.failed
         yield app
-    databases.drop()
 
 
 @pytest.fixture

@@ -81,16 +81,22 @@ class House:
 
 
 @asynccontextmanager
-async def house(settings: Settings, folder: Path) -> AsyncIterator[House]:
-    """The service with its documents in it."""
+async def house(settings: Settings, folder: Path | None = None) -> AsyncIterator[House]:
+    """The service on a database with its documents in it (`houses` makes them); with a folder, it reads them there."""
     api = create_app(settings)
     async with api.router.lifespan_context(api), AsyncExitStack() as exits:
         built = House(api, exits)
-        for path, files in HOUSE.items():
-            room = folder.joinpath(*path)
-            room.mkdir(parents=True)
-            for name, text in files.items():
-                (room / name).write_text(text, "utf-8")
-            report = await built.app.ingest([room / name for name in files], category=path)
-            assert report.failed == []
+        if folder is not None:
+            await fill(built.app, folder)
         yield built
+
+
+async def fill(app: App, folder: Path) -> None:
+    """Write the documents into the folder, and read them."""
+    for path, files in HOUSE.items():
+        branch = folder.joinpath(*path)
+        branch.mkdir(parents=True)
+        for name, text in files.items():
+            (branch / name).write_text(text, "utf-8")
+        report = await app.ingest([branch / name for name in files], category=path)
+        assert report.failed == []

@@ -17,10 +17,13 @@ import pytest
 import pytest_asyncio
 from fastapi import FastAPI
 
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
 from dtrag.settings import Settings
 from dtrag.testing.throwaway import without_sync
+from tests.api.confined import House, fill, house
+from tests.store import Databases
 
 SERVE = """
 import sys
@@ -148,3 +151,33 @@ def start(data_dir: Path, api: FastAPI) -> Iterator[Callable[..., Served]]:
     yield begin
     for running in started:
         running.stop(signal.SIGINT)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def house_template(embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A database with the documents of a house."""
+    folder = tmp_path_factory.mktemp("house")
+    return await Databases(embedded.address, template).filled(lambda app: fill(app, folder))
+
+
+@pytest.fixture(scope="module")
+def houses_of_module(embedded: EmbeddedServer, house_template: str) -> Iterator[Databases]:
+    """As `houses`, for a house that the tests of a module share."""
+    made = Databases(embedded.address, house_template)
+    yield made
+    made.drop()
+
+
+@pytest.fixture
+def houses(embedded: EmbeddedServer, house_template: str) -> Iterator[Databases]:
+    """Makes databases with the documents of a house; they are dropped when the test is over."""
+    made = Databases(embedded.address, house_template)
+    yield made
+    made.drop()
+
+
+@pytest_asyncio.fixture
+async def built(houses: Databases) -> AsyncIterator[House]:
+    """A house of the test's own."""
+    async with house(houses.settings()) as running:
+        yield running

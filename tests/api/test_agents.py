@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ import pytest_asyncio
 import yaml
 
 from dtrag.errors import BudgetSpent, InvalidInput, NotFound
-from dtrag.settings import Settings
-from tests.api.confined import CANARY, House, house
+from tests.api.confined import CANARY, House
 from tests.api.shape import assert_failure
 
 OPTIONS = {
@@ -23,12 +21,6 @@ OPTIONS = {
     "override_settings": {"retrieval": {"bm25_topk": 3, "vector_topk": 2}, "features": {"hitl_below_conf": 0.9}},
     "budgets": {"tokens_per_day": 100, "krw_per_day": 5},
 }
-
-
-@pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path / "house") as running:
-        yield running
 
 
 @pytest_asyncio.fixture

@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead
 from dtrag.delivery.api.middleware.audit import UNLOGGED
 from dtrag.errors import DatabaseUnavailable
 from dtrag.governance.audit import Audit
-from dtrag.settings import Settings
-from tests.api.confined import CANARY, House, house
+from tests.api.confined import CANARY, House
 from tests.api.shape import assert_failure
 
 
-@pytest_asyncio.fixture
-async def opened(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path) as built:
-        yield built
+async def newest(built: House, limit: int = 1) -> list[AuditRow]:
+    return await built.app.audit.newest(limit=limit)
 
 
-async def newest(opened: House, limit: int = 1) -> list[AuditRow]:
-    return await opened.app.audit.newest(limit=limit)
-
-
-async def test_a_search_is_logged_with_the_ids_of_its_answer(opened: House) -> None:
-    ml = await opened.client("ml", ["AI/ML"])
+async def test_a_search_is_logged_with_the_ids_of_its_answer(built: House) -> None:
+    ml = await built.client("ml", ["AI/ML"])
     answer = (await ml.post("/search", json={"query": "machine learning"}, headers={"x-request-id": "r-17"})).json()
     found = {result["metadata"]["document_id"] for result in answer["results"]}
     assert len(found) == 2
-    [line] = await newest(opened)
+    [line] = await newest(built)
     assert (line.entry.actor, line.entry.action, line.entry.decision) == ("ml", "POST /search", "allowed")
     assert set(line.entry.subjects) == found
     assert line.entry.scope is not None
@@ -42,12 +33,12 @@ async def test_a_search_is_logged_with_the_ids_of_its_answer(opened: House) -> N
     assert line.entry.details == {"status": 200, "request_id": "r-17"}
 
 
-async def test_refusals_changes_and_strangers_are_logged(opened: House) -> None:
-    ml, owner = await opened.client("ml", ["AI/ML"], "editor"), await opened.client("owner", None, "admin")
+async def test_refusals_changes_and_strangers_are_logged(built: House) -> None:
+    ml, owner = await built.client("ml", ["AI/ML"], "editor"), await built.client("owner", None, "admin")
     all_documents = (await owner.get("/documents")).json()["documents"]
     foreign = next(d["document_id"] for d in all_documents if d["title"] == "Pay")
     own = next(d["document_id"] for d in all_documents if d["title"] == "Trees")
-    [line] = await newest(opened)
+    [line] = await newest(built)
     assert set(line.entry.subjects) == {document["document_id"] for document in all_documents}
     for request, expected in (
         (ml.get(f"/documents/{foreign}"), ("ml", "GET /documents/{document_id}", "denied", [foreign], 404)),
@@ -60,38 +51,38 @@ async def test_refusals_changes_and_strangers_are_logged(opened: House) -> None:
         ),
     ):
         await request
-        [row] = await newest(opened)
+        [row] = await newest(built)
         line_ = row.entry
         assert (line_.actor, line_.action, line_.decision, line_.subjects, line_.details["status"]) == expected
 
 
-async def test_no_line_contains_text_of_questions_or_documents(opened: House) -> None:
-    owner = await opened.client("owner", None, "admin")
+async def test_no_line_contains_text_of_questions_or_documents(built: House) -> None:
+    owner = await built.client("owner", None, "admin")
     for path, body in (
         ("/search", {"query": f"{CANARY} pelargonium", "explain": True}),
         ("/ask", {"question": f"What is {CANARY} pelargonium?"}),
         ("/search/batch", {"searches": [{"query": f"{CANARY} pelargonium"}]}),
     ):
         assert (await owner.post(path, json=body)).status_code == 200
-    rows = await newest(opened, 100)
+    rows = await newest(built, 100)
     written = json.dumps([[r.entry.actor, r.entry.action, r.entry.scope, dict(r.entry.details)] for r in rows])
     written += json.dumps([list(row.entry.subjects) for row in rows])
     assert "/search/batch" in written
     assert CANARY not in written
     assert "pelargonium" not in written
-    assert (await opened.app.audit.verify()).ok
+    assert (await built.app.audit.verify()).ok
 
 
-async def test_health_and_metrics_requests_are_not_logged(opened: House) -> None:
-    owner = await opened.client("owner", None, "admin")
-    [before] = await newest(opened)
+async def test_health_and_metrics_requests_are_not_logged(built: House) -> None:
+    owner = await built.client("owner", None, "admin")
+    [before] = await newest(built)
     for path in sorted(UNLOGGED):
         await owner.get(path)
-    assert [row.number for row in await newest(opened)] == [before.number]
+    assert [row.number for row in await newest(built)] == [before.number]
 
 
-async def test_the_log_is_read_by_pages(opened: House) -> None:
-    owner = await opened.client("owner", None, "admin")
+async def test_the_log_is_read_by_pages(built: House) -> None:
+    owner = await built.client("owner", None, "admin")
     for _ in range(3):
         await owner.get("/documents")
     seen: list[dict[str, Any]] = []
@@ -125,9 +116,9 @@ class Away:
         return []
 
 
-async def test_without_its_audit_line_no_answer_is_returned(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    ml = await opened.client("ml", ["AI/ML"], "editor")
-    monkeypatch.setattr(opened.app, "audit", Audit(Away()))
+async def test_without_its_audit_line_no_answer_is_returned(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    ml = await built.client("ml", ["AI/ML"], "editor")
+    monkeypatch.setattr(built.app, "audit", Audit(Away()))
     body = assert_failure(await ml.get("/documents/unknown"), 503)
     assert "audit log" in body["detail"]
     assert (await ml.get("/documents")).status_code == 200, "reads are noted, and wait for a better moment"

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
+from tests.store import Databases
 
 QUESTION = "What does machine learning find?"
 
 
 @pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path) as running:
+async def built(houses: Databases) -> AsyncIterator[House]:
+    async with house(houses.settings()) as running:
         await running.client("all", None)
         await running.client("ml", ["AI/ML"])
         await running.client("hr", ["HR"])

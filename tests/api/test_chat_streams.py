@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -32,9 +31,8 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest_asyncio.fixture
-async def built(databases: Databases, model: ModelServer, tmp_path: Path) -> AsyncIterator[House]:
-    settings = databases.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="x")
-    async with house(settings, tmp_path) as running:
+async def built(houses: Databases, model: ModelServer) -> AsyncIterator[House]:
+    async with house(houses.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="x")) as running:
         await running.client("all", None)
         await service_of(running).warm()
         yield running

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from dtrag.core.access.api_key import Caller
 from dtrag.core.conversation import WITHHELD
-from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
+from tests.cases import each
 from tests.model_server import ModelServer
 from tests.store import Databases
-
-
-@pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path) as running:
-        yield running
 
 
 async def key(built: House, name: str) -> Caller:
@@ -81,14 +72,12 @@ async def test_an_answer_about_inaccessible_documents_is_withheld(built: House) 
 
 
 @pytest.mark.parametrize("of_agent", [False, True])
-async def test_later_answers_that_repeat_a_document_are_withheld_with_it(
-    databases: Databases, tmp_path: Path, of_agent: bool
-) -> None:
+async def test_later_answers_that_repeat_a_document_are_withheld_with_it(houses: Databases, of_agent: bool) -> None:
     """A model repeats from the history what no passage of its own run holds, and again from its own repetition."""
     secret = f"The machine shop pays {CANARY} for learning a second trade."
     with ModelServer(f"{secret} [1]") as model:
-        settings = databases.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="k", trace_text="on")
-        async with house(settings, tmp_path) as built:
+        settings = houses.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="k", trace_text="on")
+        async with house(settings) as built:
             boss = await built.client("boss", None, "admin")
             asked: dict[str, object] = {"message": "What does the machine shop pay for learning?"}
             if of_agent:
@@ -137,9 +126,7 @@ async def test_reading_and_adding_at_the_same_time(built: House) -> None:
     assert (await kim.get("/conversations/busy")).json()["conversation"]["turns"] == 20
 
 
-@pytest.mark.parametrize(
-    "odd", ["a%20b", "%00", "..%2fagents", "a" * 300, "%ED%A0%80", "3f0c6a52-9d1e-4b7a-8c55-0a1b2c3d4e5f"]
-)
+@each("odd", ["a%20b", "%00", "..%2fagents", "a" * 300, "%ED%A0%80", "3f0c6a52-9d1e-4b7a-8c55-0a1b2c3d4e5f"])
 async def test_invalid_ids_are_not_found(built: House, odd: str) -> None:
     kim = await built.client("kim", None, "reader")
     for method in ("GET", "DELETE"):

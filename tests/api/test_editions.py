@@ -10,7 +10,6 @@ from urllib.parse import quote
 import httpx2
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.app import create_app
 from tests.api.confined import House
@@ -24,9 +23,8 @@ PROVISION = quote("차량관리규정 제2조")
 
 
 @pytest_asyncio.fixture(scope="module")
-async def built(embedded: EmbeddedServer, template: str) -> AsyncIterator[House]:
-    databases = Databases(embedded.address, template)
-    api = create_app(databases.settings())
+async def built(databases_of_module: Databases) -> AsyncIterator[House]:
+    api = create_app(databases_of_module.settings())
     async with api.router.lifespan_context(api), AsyncExitStack() as exits:
         running = House(api, exits)
         await running.app._writer.ensure_paths([CategoryPath.parse("Rules")])
@@ -42,7 +40,6 @@ async def built(embedded: EmbeddedServer, template: str) -> AsyncIterator[House]
         sent = await editor.post("/documents", files={"files": ("parking.md", undated.encode())}, data=form)
         assert sent.status_code == 201
         yield running
-    databases.drop()
 
 
 async def client_of(built: House) -> httpx2.AsyncClient:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 import dtrag.core.evaluation_run as evaluation_run_module
 from dtrag.core.evaluation_run import EvaluationRun
-from dtrag.settings import Settings
-from tests.api.confined import House, house
+from tests.api.confined import House
 from tests.api.shape import assert_failure
 from tests.builders import MINUTE, NOON, evaluation_run
 
 
-@pytest_asyncio.fixture
-async def opened(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path) as built:
-        yield built
-
-
-async def test_runs_are_listed_and_shown(opened: House) -> None:
+async def test_runs_are_listed_and_shown(built: House) -> None:
     runs = [evaluation_run(at=NOON + number * MINUTE, dataset=f"set {number}") for number in range(3)]
     for run in runs:
-        await opened.app.evaluations.keep(run)
-    admin = await opened.client("admin", None, "admin")
+        await built.app.evaluations.keep(run)
+    admin = await built.client("admin", None, "admin")
     listed = (await admin.get("/evaluations", params={"limit": 2})).json()["evaluations"]
     assert [line["dataset"] for line in listed] == ["set 2", "set 1"]
     assert listed[0]["measures"]["contained"]["value"] == 0.5 and listed[0]["questions"] == 2
@@ -39,11 +29,11 @@ async def test_runs_are_listed_and_shown(opened: House) -> None:
     assert_failure(await admin.get("/evaluations/latest"), 404)
 
 
-async def test_the_list_shows_the_stored_measures(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_list_shows_the_stored_measures(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
     run = evaluation_run()
-    await opened.app.evaluations.keep(run)
+    await built.app.evaluations.keep(run)
     expected = run.summary().as_dict()
-    admin = await opened.client("admin", None, "admin")
+    admin = await built.client("admin", None, "admin")
 
     def estimate_again(_: object) -> None:
         raise AssertionError("the resamples are drawn when a run is stored, not for every list")
@@ -53,10 +43,10 @@ async def test_the_list_shows_the_stored_measures(opened: House, monkeypatch: py
     assert_failure(await admin.get("/evaluations", params={"limit": 101}), 422)
 
 
-async def test_only_administrators_of_the_whole_tree_read_them(opened: House) -> None:
+async def test_only_administrators_of_the_whole_tree_read_them(built: House) -> None:
     run = evaluation_run()
-    await opened.app.evaluations.keep(run)
-    editor, branch = await opened.client("editor", None, "editor"), await opened.client("branch", ["AI/ML"], "admin")
+    await built.app.evaluations.keep(run)
+    editor, branch = await built.client("editor", None, "editor"), await built.client("branch", ["AI/ML"], "admin")
     for client in (editor, branch):
         assert_failure(await client.get("/evaluations"), 403)
         assert_failure(await client.get(f"/evaluations/{run.run_id}"), 403)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest_asyncio
 
-from dtrag.settings import Settings
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
 from tests.api.test_conversations import key
 from tests.api.test_traces import asked
 from tests.cases import each
+from tests.store import Databases
 
 
 @pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path, patient: None) -> AsyncIterator[House]:
-    async with house(settings, tmp_path) as running:
+async def built(houses: Databases, patient: None) -> AsyncIterator[House]:
+    async with house(houses.settings()) as running:
         yield running
 
 

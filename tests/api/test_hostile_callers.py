@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.settings import Settings
 from tests.api.confined import House, house
+from tests.store import Databases
 
 QUESTION = {"query": "machine learning"}
 
 
 @pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path / "files") as made:
+async def built(houses: Databases) -> AsyncIterator[House]:
+    async with house(houses.settings()) as made:
         await made.client("everything", None, "admin")
         yield made
 

@@ -6,7 +6,7 @@ The canary lies in HR/Salary. Every refusal of an attempt is a 403 with a line i
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
 from tests.store import Databases
@@ -23,17 +22,9 @@ DETECTED = "Filter bypass attempt detected"
 MINE = {("AI", "ML")}
 
 
-@pytest.fixture(scope="module")
-def own_databases(embedded: EmbeddedServer, template: str) -> Iterator[Databases]:
-    made = Databases(embedded.address, template)
-    yield made
-    made.drop()
-
-
 @pytest_asyncio.fixture(scope="module")
-async def built(own_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
-    folder: Path = tmp_path_factory.mktemp("house")
-    async with house(own_databases.settings(), folder) as running:
+async def built(houses_of_module: Databases) -> AsyncIterator[House]:
+    async with house(houses_of_module.settings()) as running:
         yield running
 
 

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest_asyncio
-
-from tests.api.confined import House, house
+from tests.api.confined import House
 from tests.api.shape import assert_failure
-from tests.store import Databases
 
 MEAL = {"spoken": ["긱사 밥"], "official": ["식당운영"]}
 MAIL = {"spoken": ["총장님 메일", "총장 편지"], "official": ["정보공개", "민원"]}
-
-
-@pytest_asyncio.fixture
-async def built(databases: Databases, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(databases.settings(), tmp_path / "documents") as running:
-        yield running
 
 
 async def test_administrators_add_list_and_remove_entries(built: House) -> None:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
-import pytest_asyncio
 
-from dtrag.settings import Settings
-from tests.api.confined import House, house
+from tests.api.confined import House
 from tests.api.shape import assert_failure
 from tests.builders import case
 
 
-@pytest_asyncio.fixture
-async def opened(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path) as built:
-        yield built
-
-
-async def test_it_is_unavailable_until_the_flag_is_on(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = await opened.client("reader", None, "reader")
+async def test_it_is_unavailable_until_the_flag_is_on(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = await built.client("reader", None, "reader")
     refused = await reader.post("/search/neural", json={"query": "machine"})
     assert_failure(refused, 503)
     assert "the setting neural_case_selector" in refused.json()["detail"]
@@ -37,15 +26,15 @@ async def test_it_is_unavailable_until_the_flag_is_on(opened: House, monkeypatch
     assert_failure(await reader.post("/search/neural", json={"query": "a", "mode": "best"}), 422)
 
 
-async def test_only_cases_in_scope_are_found(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_cases_in_scope_are_found(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEATURE_NEURAL_CASE_SELECTOR", "true")
     monkeypatch.setenv("CBR_ENABLED", "true")
-    taxonomy = (await opened.app.index.snapshot()).taxonomy
+    taxonomy = (await built.app.index.snapshot()).taxonomy
     for path in (("AI", "ML"), ("HR",)):
         node = next((number for number in taxonomy.nodes if tuple(taxonomy.path(number)) == path), None)
         question = f"What does {path[-1]} mean?"
-        await opened.app.case_store.add(case(path[-1], question, path, node_id=node))
-    limited, whole = await opened.client("branch", ["AI/ML"], "reader"), await opened.client("whole", None, "reader")
+        await built.app.case_store.add(case(path[-1], question, path, node_id=node))
+    limited, whole = await built.client("branch", ["AI/ML"], "reader"), await built.client("whole", None, "reader")
     seen = []
     for client in (limited, whole):
         found = await client.post("/search/neural", json={"query": "What does it mean?"})

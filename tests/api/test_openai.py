@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -16,15 +15,16 @@ from dtrag.delivery.api.server.serve import listen
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
 from tests.api.test_chat import QUESTION
+from tests.cases import each
 from tests.store import Databases
 
 Client = Callable[[str], openai.AsyncOpenAI]
 ASKED: Any = [{"role": "user", "content": QUESTION}]
 
 
-@pytest_asyncio.fixture
-async def built(databases: Databases, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(databases.settings(), tmp_path) as running:
+@pytest_asyncio.fixture(scope="module")
+async def built(houses_of_module: Databases) -> AsyncIterator[House]:
+    async with house(houses_of_module.settings()) as running:
         await running.client("all", None)
         await running.client("hr", ["HR"])
         made = {"version": "1.0.0", "node_paths": [["AI", "ML"]], "name": "Teacher of machines"}
@@ -32,9 +32,9 @@ async def built(databases: Databases, tmp_path: Path) -> AsyncIterator[House]:
         yield running
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(scope="module")
 async def address(built: House) -> AsyncIterator[str]:
-    """The service on a real socket."""
+    """The house of the module on a real socket."""
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(built.api, lifespan="off", log_config=None, ws="none"))
     serving = asyncio.create_task(server.serve([listener]))
@@ -136,9 +136,10 @@ async def test_two_agents_of_one_name(client: Client, built: House) -> None:
     assert "agent:Teacher of machines" not in listed
     with pytest.raises(openai.BadRequestError, match="by id"):
         await client("all").chat.completions.create(model="agent:Teacher of machines", messages=ASKED)
+    assert (await built.clients["all"].delete(f"/agents/{agent_id}")).status_code == 204
 
 
-@pytest.mark.parametrize(
+@each(
     "extra",
     [
         {"n": 2},
@@ -152,7 +153,7 @@ async def test_two_agents_of_one_name(client: Client, built: House) -> None:
         {"messages": "x"},
     ],
 )
-@pytest.mark.parametrize("stream", [True, False])
+@each("stream", [True, False])
 async def test_unsupported_requests_are_refused(client: Client, extra: Any, stream: bool) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         await client("all").chat.completions.create(**({"model": "dtrag", "messages": ASKED, "stream": stream} | extra))

@@ -23,7 +23,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.isolation_runs import IsolationRuns
 from dtrag.settings import Settings, set_feature_flag
@@ -42,12 +41,11 @@ TAKING = [name for name, found in OPERATIONS.items() if found.body or found.quer
 
 
 @pytest_asyncio.fixture(scope="module")
-async def client(embedded: EmbeddedServer, template: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(databases_of_module: Databases) -> AsyncIterator[httpx2.AsyncClient]:
     """An administrator of a service of this module's own: random requests create keys, and nobody is local then."""
-    databases = Databases(embedded.address, template)
     for name in SWITCHED_ON:
         set_feature_flag(name, True)
-    api = create_app(databases.settings())
+    api = create_app(databases_of_module.settings())
     api.state.service.isolation = IsolationRuns((sys.executable, "-c", "pass"))  # the real one takes minutes
     transport = httpx2.ASGITransport(app=api)
     async with api.router.lifespan_context(api):
@@ -57,7 +55,6 @@ async def client(embedded: EmbeddedServer, template: str) -> AsyncIterator[httpx
             yield opened
     for name in SWITCHED_ON:
         set_feature_flag(name, None)
-    databases.drop()
 
 
 @pytest.fixture(scope="module", autouse=True)

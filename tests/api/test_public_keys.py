@@ -10,7 +10,6 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.agent import Agent
 from dtrag.errors import InvalidInput
 from tests.api.confined import CANARY, House, house
@@ -31,15 +30,11 @@ QUESTION = {"question": "What does machine learning find?"}
 
 
 @pytest_asyncio.fixture(scope="module")
-async def built(
-    embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[House]:
-    databases = Databases(embedded.address, template)
-    async with house(databases.settings(), tmp_path_factory.mktemp("house")) as running:
+async def built(houses_of_module: Databases) -> AsyncIterator[House]:
+    async with house(houses_of_module.settings()) as running:
         await running.client("admin", None, "admin")
         await running.client("reader", ["AI/ML"], "reader")
         yield running
-    databases.drop()
 
 
 @pytest_asyncio.fixture(scope="module")

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.settings import Settings
 from tests.api.confined import house
 from tests.api.shape import assert_failure
+from tests.store import Databases
 
 SENT = "Qwertzuiop"
 PATH = [f"{SENT};"]
 
 
 @pytest_asyncio.fixture
-async def client(settings: Settings, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    async with house(settings, tmp_path / "house") as built:
+async def client(houses: Databases) -> AsyncIterator[httpx2.AsyncClient]:
+    async with house(houses.settings()) as built:
         yield await built.client("a", ["AI/ML"])
 
 

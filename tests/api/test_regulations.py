@@ -13,32 +13,28 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.delivery.api.app import create_app
 from tests.api.confined import House
 from tests.api.shape import assert_failure
-from tests.integration.test_regulations import BOOK, HIDDEN_RULE, OPEN_RULE
+from tests.integration.test_regulations import HIDDEN_RULE, OPEN_RULE
 from tests.store import Databases
 
 
 @pytest_asyncio.fixture(scope="module")
 async def built(
-    embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory
+    databases_of_module: Databases, regulation_book: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[House]:
     folder = tmp_path_factory.mktemp("regulations")
-    databases = Databases(embedded.address, template)
-    api = create_app(databases.settings())
+    api = create_app(databases_of_module.settings(regulation_book))
     async with api.router.lifespan_context(api), AsyncExitStack() as exits:
         running = House(api, exits)
-        assert not (await running.app.ingest(BOOK, "Book")).failed
         for name, text, category in (("open", OPEN_RULE, "Open"), ("hidden", HIDDEN_RULE, "Hidden")):
             (folder / f"{name}.md").write_text(text, "utf-8")
             assert not (await running.app.ingest(folder / f"{name}.md", category)).failed
         await running.client("all", None, "reader")
         await running.client("open", ["Open"], "reader")
         yield running
-    databases.drop()
 
 
 def plain(value: Any) -> Any:

@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 import pytest_asyncio
 
-from dtrag.settings import Settings
 from tests.api.confined import House, house
 from tests.api.shape import FORM, assert_failure, form
+from tests.cases import each
 from tests.integration.books import shelf
+from tests.store import Databases
 
 UNKNOWN = "6f0d9a52-0c3e-4b7c-9a39-0d3a3a8e4d11"
 LEDGER = {"id": "1", "title": "Ledger", "text": "The ledger lists debits and credits of the quarter."}
 
 
 @pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path / "house") as running:
+async def built(houses: Databases, tmp_path: Path) -> AsyncIterator[House]:
+    async with house(houses.settings()) as running:
         for name, rows in (("shelf", shelf(20)), ("ledger", [LEDGER])):
             path = tmp_path / f"{name}.jsonl"
             path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -132,8 +132,8 @@ async def test_classify_writes_nothing_and_names_only_what_may_be_seen(built: Ho
     await only_item(boss)
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
+@each(
+    "body, status",
     [
         ({}, 422),
         ({"text": ""}, 422),
@@ -152,15 +152,13 @@ async def test_classify_takes_only_texts(boss: httpx2.AsyncClient, body: dict[st
         assert_failure(response, status)
 
 
-@pytest.mark.parametrize(
-    "path", [[], ["House", "Attic"], ["..", "Garden"], ["House/Garden"], ["House", None], "House/Garden", [""] * 9]
-)
+@each("path", [[], ["House", "Attic"], ["..", "Garden"], ["House/Garden"], ["House", None], "House/Garden", [""] * 9])
 async def test_a_correction_needs_a_category_of_the_tree(boss: httpx2.AsyncClient, path: Any) -> None:
     item = await only_item(boss)
     assert_failure(await boss.post(f"/review/{item['item_id']}/correct", json={"path": path}), 422)
     await only_item(boss)
 
 
-@pytest.mark.parametrize("item_id", ["x", "' or 1=1 --", "%00", "0" * 300])
+@each("item_id", ["x", "' or 1=1 --", "%00", "0" * 300])
 async def test_invalid_ids_are_unknown_items(boss: httpx2.AsyncClient, item_id: str) -> None:
     assert_failure(await boss.get(f"/review/{item_id}"), 404)

@@ -14,14 +14,15 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Forbidden
 from dtrag.ingestion.sources import Source
-from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import FORM, assert_failure, form
+from tests.cases import each
+from tests.store import Databases
 
 
 @pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path) as running:
+async def built(houses: Databases) -> AsyncIterator[House]:
+    async with house(houses.settings()) as running:
         await running.client("boss", None, "admin")
         await running.client("a", ["AI/ML"], "editor")
         await running.client("hr", ["HR"], "editor")
@@ -47,7 +48,7 @@ async def test_lists_and_totals_cover_the_callers_branch(built: House) -> None:
     assert len(await seen(built.clients["boss"])) == 6
 
 
-@pytest.mark.parametrize("category", ["HR/Salary", "HR", "AI", "AI/MLOps", "AI/New", "New", "AIX"])
+@each("category", ["HR/Salary", "HR", "AI", "AI/MLOps", "AI/New", "New", "AIX"])
 async def test_uploads_into_other_branches_are_refused(built: House, category: str) -> None:
     before = (await built.app.index.snapshot()).taxonomy.nodes.keys()
     assert_failure(await upload(built.clients["a"], "x.md", "# X\n\nText.", category), 403)

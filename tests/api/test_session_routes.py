@@ -6,10 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import httpx2
-import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
@@ -40,17 +38,13 @@ class SignedIn:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def reader(
-    embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[SignedIn]:
-    databases = Databases(embedded.address, template)
-    async with house(databases.settings(), tmp_path_factory.mktemp("house")) as built:
+async def reader(houses_of_module: Databases) -> AsyncIterator[SignedIn]:
+    async with house(houses_of_module.settings()) as built:
         await built.client("admin", None, "admin")
         created = await built.app.keys.create("reader", ["AI/ML"], rate=1_000_000)
         async with client_of(built.api, {"origin": OWN}) as browser:
             signed_in = await browser.post("/session", json={"key": created.secret})
             yield SignedIn(built, browser, signed_in.json()["csrf"])
-    databases.drop()
 
 
 async def objects(reader: SignedIn, address: Address) -> list[str]:

@@ -10,15 +10,15 @@ import pytest
 import pytest_asyncio
 
 from dtrag.core.access.addresses import shown_address
-from dtrag.settings import Settings
 from tests.api.confined import House, house
+from tests.store import Databases
 
 QUESTION = "How long is the sabbatical of the lighthouse keeper?"
 
 
 @pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path / "house") as running:
+async def built(houses: Databases, tmp_path: Path) -> AsyncIterator[House]:
+    async with house(houses.settings()) as running:
         folder = tmp_path / "originals"
         (folder / "휴가").mkdir(parents=True)
         (folder / "휴가" / "keeper.md").write_text("# Keeper\n\nThe sabbatical of the lighthouse keeper is 9 weeks.")

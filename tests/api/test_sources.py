@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest_asyncio
 from httpx2 import AsyncClient
 
 from dtrag.retrieval.document_texts import MAX_CHARACTERS
-from dtrag.settings import Settings
-from tests.api.confined import House, house
+from tests.api.confined import House
 from tests.api.shape import FORM, assert_failure, form
 from tests.api.test_keys import client_of
 from tests.pdf_writer import Placed, write_pdf
@@ -21,14 +18,8 @@ TEXT = "# 휴학 😀\n\n제1조 휴학은 두 학기까지 할 수 있다.\n\n�
 
 
 @pytest_asyncio.fixture
-async def opened(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path / "house") as running:
-        yield running
-
-
-@pytest_asyncio.fixture
-async def admin(opened: House) -> AsyncClient:
-    return await opened.client("admin", None, "admin")
+async def admin(built: House) -> AsyncClient:
+    return await built.client("admin", None, "admin")
 
 
 async def upload(admin: AsyncClient, name: str, content: bytes, category: str = "학사") -> str:
@@ -38,7 +29,7 @@ async def upload(admin: AsyncClient, name: str, content: bytes, category: str = 
     return str(response.json()["documents"][0]["document_id"])
 
 
-async def test_every_citation_is_found_in_its_source(opened: House, admin: AsyncClient) -> None:
+async def test_every_citation_is_found_in_its_source(built: House, admin: AsyncClient) -> None:
     await upload(admin, "leave.md", TEXT.encode())
     answer = (await admin.post("/ask", json={"question": "How many semesters does a leave of absence take?"})).json()
     assert answer["citations"]
@@ -95,14 +86,14 @@ async def test_a_quotation_after_a_page_break_has_the_page_on_which_it_begins(ad
     assert (source["page"], source["label"]) == (2, "turbines, p. 2")
 
 
-async def test_who_sees_a_document_and_why(opened: House, admin: AsyncClient) -> None:
-    await opened.client("ml", ["AI/ML"], "reader")
-    await opened.client("ai", ["HR", "AI"], "editor")
-    await opened.client("hr", ["HR"], "reader")
-    await opened.app.keys.create("revoked", ["AI"])
-    await opened.app.keys.revoke("revoked")
-    agent = await opened.app.agents.create("1.0.0", [["AI", "ML"]], name="Desk")
-    await opened.app.agents.create("1.0.0", [["AIX"]], name="Other")
+async def test_who_sees_a_document_and_why(built: House, admin: AsyncClient) -> None:
+    await built.client("ml", ["AI/ML"], "reader")
+    await built.client("ai", ["HR", "AI"], "editor")
+    await built.client("hr", ["HR"], "reader")
+    await built.app.keys.create("revoked", ["AI"])
+    await built.app.keys.revoke("revoked")
+    agent = await built.app.agents.create("1.0.0", [["AI", "ML"]], name="Desk")
+    await built.app.agents.create("1.0.0", [["AIX"]], name="Other")
     listed = (await admin.get("/documents?limit=100")).json()["documents"]
     [document_id] = [row["document_id"] for row in listed if row["title"] == "Trees"]
     seen = (await admin.get(f"/documents/{document_id}/who")).json()
@@ -116,23 +107,23 @@ async def test_who_sees_a_document_and_why(opened: House, admin: AsyncClient) ->
     assert seen["sights"][0]["id"] == str(agent.agent_id)
     assert not seen["without_keys"]
     for name, sees in (("ml", True), ("hr", False)):  # what the list says is what happens
-        assert (await opened.clients[name].get(f"/documents/{document_id}")).status_code == (200 if sees else 404)
+        assert (await built.clients[name].get(f"/documents/{document_id}")).status_code == (200 if sees else 404)
 
 
-async def test_a_document_without_a_category_is_seen_by_the_whole_tree_alone(opened: House, admin: AsyncClient) -> None:
-    await opened.client("ml", ["AI/ML"], "reader")
-    listed = await opened.app.documents()
-    (opened.app.settings.data_dir / "loose.md").write_text("zzz qqq xxx", "utf-8")
-    report = await opened.app.ingest([opened.app.settings.data_dir / "loose.md"])
+async def test_a_document_without_a_category_is_seen_by_the_whole_tree_alone(built: House, admin: AsyncClient) -> None:
+    await built.client("ml", ["AI/ML"], "reader")
+    listed = await built.app.documents()
+    (built.app.settings.data_dir / "loose.md").write_text("zzz qqq xxx", "utf-8")
+    report = await built.app.ingest([built.app.settings.data_dir / "loose.md"])
     [read] = report.sources
     [document_id] = read.document_ids
     seen = (await admin.get(f"/documents/{document_id}/who")).json()
-    assert len(await opened.app.documents()) == len(listed) + 1
+    assert len(await built.app.documents()) == len(listed) + 1
     if seen["category"] == []:
         assert [sight["name"] for sight in seen["sights"]] == ["admin"]
 
 
-async def test_keys_are_created_listed_and_revoked(opened: House, admin: AsyncClient) -> None:
+async def test_keys_are_created_listed_and_revoked(built: House, admin: AsyncClient) -> None:
     expires = (datetime.now(UTC) + timedelta(days=3)).replace(microsecond=0)
     body: dict[str, Any] = {"name": "HR/desk 1", "role": "editor", "scope": ["HR", ["AI", "ML"], "No/Such"]}
     made = await admin.post("/keys", json={**body, "expires_at": expires.isoformat(), "rate_per_minute": 50})
@@ -145,7 +136,7 @@ async def test_keys_are_created_listed_and_revoked(opened: House, admin: AsyncCl
     assert created["secret"] not in listed.text
     [row] = [key for key in listed.json()["keys"] if key["name"] == "HR/desk 1"]
     assert row == {name: value for name, value in created.items() if name not in {"secret", "unresolved"}}
-    async with client_of(opened.api, {"x-api-key": created["secret"]}) as client:
+    async with client_of(built.api, {"x-api-key": created["secret"]}) as client:
         assert (await client.get("/documents")).json()["total"]["documents"] == 3
         assert_failure(await admin.post("/keys", json=body), 409)
         revoked = await admin.delete("/keys/HR/desk 1")
@@ -156,12 +147,12 @@ async def test_keys_are_created_listed_and_revoked(opened: House, admin: AsyncCl
         assert_failure(await admin.post("/keys", json=wrong), 422)
     past = {"name": "x", "expires_at": "2020-01-01T00:00:00"}
     assert_failure(await admin.post("/keys", json=past), 422)
-    actions = [(row.entry.actor, row.entry.action) for row in await opened.app.audit.newest(limit=20)]
+    actions = [(row.entry.actor, row.entry.action) for row in await built.app.audit.newest(limit=20)]
     assert ("admin", "keys.create") in actions
     assert ("admin", "keys.revoke") in actions
 
 
-async def test_settings_are_shown_without_secrets(opened: House, admin: AsyncClient) -> None:
+async def test_settings_are_shown_without_secrets(built: House, admin: AsyncClient) -> None:
     shown = (await admin.get("/settings")).json()
     rows = {row["name"]: row for row in shown["settings"]}
     assert rows["embedder"]["value"] == "none"
@@ -179,8 +170,8 @@ async def test_settings_are_shown_without_secrets(opened: House, admin: AsyncCli
     assert {flag["name"] for flag in shown["flags"]} >= {"debate_mode"}
 
 
-async def test_the_audit_log_is_searched_and_verified(opened: House, admin: AsyncClient) -> None:
-    reader = await opened.client("reader", ["AI/ML"], "reader")
+async def test_the_audit_log_is_searched_and_verified(built: House, admin: AsyncClient) -> None:
+    reader = await built.client("reader", ["AI/ML"], "reader")
     [document] = (await reader.get("/documents?limit=1")).json()["documents"]
     await reader.get(f"/documents/{document['document_id']}/text")
     assert_failure(await reader.get("/keys"), 403)
@@ -205,12 +196,12 @@ async def test_the_audit_log_is_searched_and_verified(opened: House, admin: Asyn
     assert_failure(await admin.get("/audit/verify", params={"expect": "x"}), 422)
 
 
-async def test_the_reach_of_an_agent(opened: House, admin: AsyncClient) -> None:
-    agent = await opened.app.agents.create("1.0.0", [["AI", "ML"]], name="Desk")
+async def test_the_reach_of_an_agent(built: House, admin: AsyncClient) -> None:
+    agent = await built.app.agents.create("1.0.0", [["AI", "ML"]], name="Desk")
     assert (await admin.get(f"/agents/{agent.agent_id}/reach")).json()["documents"] == 2
     planned = await admin.post("/agents/reach", json={"node_paths": [["AI"], ["HR"]]})
     assert planned.json()["documents"] == 4
-    reader = await opened.client("reader", ["AI/ML"], "reader")
+    reader = await built.client("reader", ["AI/ML"], "reader")
     assert (await reader.post("/agents/reach", json={"node_paths": [["AI"], ["HR"]]})).json()["documents"] == 2
     assert_failure(await admin.post("/agents/reach", json={"node_paths": []}), 422)
     assert_failure(await admin.post("/agents/reach", json={"node_paths": [[]]}), 422)

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pytest_asyncio
-
-from dtrag.settings import Settings
-from tests.api.confined import House, house
-
-
-@pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path / "house") as opened:
-        yield opened
+from tests.api.confined import House
 
 
 def paths(tree: list[dict[str, Any]]) -> dict[str, int]:

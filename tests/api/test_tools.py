@@ -19,11 +19,11 @@ BUILT_IN = ["calculator", "doc_parser", "web_search"]
 
 
 @pytest_asyncio.fixture
-async def built(databases: Databases, tmp_path: Path) -> AsyncIterator[House]:
+async def built(houses: Databases, tmp_path: Path) -> AsyncIterator[House]:
     path = tmp_path / "servers.toml"
     broken = "[servers.broken]\ncommand = ['/nowhere/at/all']\n"
     path.write_text(broken + Behaviour(tmp_path).table(), "utf-8")
-    async with house(databases.settings(mcp_servers=path), tmp_path / "house") as running:
+    async with house(houses.settings(mcp_servers=path)) as running:
         await running.app.mcp.refresh(PATIENT_S)
         yield running
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from dtrag.settings import Settings
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
 from tests.api.test_chat_streams import Leaver, service_of
@@ -19,12 +15,6 @@ from tests.model_server import ModelServer
 from tests.store import Databases
 
 QUESTION = "What does a decision tree ask?"
-
-
-@pytest_asyncio.fixture
-async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
-    async with house(settings, tmp_path) as running:
-        yield running
 
 
 async def asked(built: House, name: str) -> str:
@@ -60,8 +50,8 @@ async def test_every_step_is_shown_with_its_budget(built: House) -> None:
     assert (line["trace_id"], line["model_calls"], line["question"]) == (trace_id, 0, "")
 
 
-async def test_texts_are_stored_when_enabled(databases: Databases, tmp_path: Path) -> None:
-    async with house(databases.settings(trace_text="on"), tmp_path) as built:
+async def test_texts_are_stored_when_enabled(houses: Databases) -> None:
+    async with house(houses.settings(trace_text="on")) as built:
         kim = await built.client("kim", None, "reader")
         trace = (await kim.get(f"/traces/{await asked(built, 'kim')}")).json()
         assert (trace["question"], "decision tree" in trace["answer"]) == (QUESTION, True)
@@ -97,12 +87,10 @@ async def test_a_trace_needs_access_to_its_documents(built: House) -> None:
 
 
 @pytest.mark.parametrize("of_agent", [False, True])
-async def test_an_abandoned_answer_ends_and_leaves_no_trace(
-    databases: Databases, tmp_path: Path, of_agent: bool
-) -> None:
+async def test_an_abandoned_answer_ends_and_leaves_no_trace(houses: Databases, of_agent: bool) -> None:
     with ModelServer(fault="hang") as model:
-        settings = databases.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="x")
-        async with house(settings, tmp_path) as built:
+        settings = houses.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="x")
+        async with house(settings) as built:
             client = await built.client("all", None)
             path = "/ask"
             if of_agent:

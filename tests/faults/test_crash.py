@@ -20,6 +20,7 @@ from dtrag.errors import DatabaseUnavailable
 from dtrag.ingestion import reading
 from dtrag.ingestion.sources import Progress
 from dtrag.settings import Settings
+from tests.rounds import seeds
 from tests.store import Store
 from tests.toy import lines
 
@@ -77,7 +78,7 @@ async def assert_completes(settings: Settings, store: Store, path: Path) -> None
         assert (await app.ingest(path)).documents == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 async def test_killing_the_process(settings: Settings, store: Store, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     path = lines(tmp_path / "notes.jsonl", DOCUMENTS)
@@ -101,7 +102,7 @@ async def test_killing_the_process(settings: Settings, store: Store, tmp_path: P
     await assert_completes(settings, store, path)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 async def test_killing_the_database(mortal: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BATCH_CHUNKS", BATCH)
     chance = random.Random(seed)

@@ -4,6 +4,7 @@ processes matter (signals, pipes, terminals), else by the same `main` in this on
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import logging
@@ -16,8 +17,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import typer.main
+
 from dtrag.delivery.cli.main import main
 
+COMMAND = functools.cache(typer.main.get_command)
+"""All commands, built once in this process: that takes longer than most of them run."""
 PROGRAM = Path(sys.executable).with_name("dtrag")
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 OPEN_MAPS = {"facts", "metadata", "structure", "stages", "details", "kinds", "paths", "weights", "input_schema"} | {
@@ -75,6 +80,7 @@ class Cli:
         handlers, level = list(root.handlers), root.level
         try:
             with (
+                patch.object(typer.main, "get_command", COMMAND),
                 patch.dict(os.environ, self.environment(**environment), clear=True),
                 contextlib.redirect_stdout(out),
                 contextlib.redirect_stderr(err),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 from dtrag.adapters.postgres.database import scope_statement
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.access.scope import Scope
 from dtrag.core.document_listing import SORTS
 from tests.cases import each
@@ -117,11 +115,9 @@ LOCAL_LIMITS = {
 
 
 @pytest.fixture(scope="module")
-def store(embedded: EmbeddedServer, template: str) -> Iterator[Store]:
+def store(databases_of_module: Databases) -> Store:
     """One database for all tests here: they only read its catalog."""
-    databases = Databases(embedded.address, template)
-    yield databases.store(databases.settings())
-    databases.drop()
+    return databases_of_module.store(databases_of_module.settings())
 
 
 def test_every_table_is_listed_here(store: Store) -> None:

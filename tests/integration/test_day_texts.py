@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import Access, Grant
 from dtrag.core.taxonomy.tree import CategoryPath
@@ -73,16 +72,14 @@ DORMITORY = """# 기숙사규정
 
 
 @pytest_asyncio.fixture(scope="module")
-async def book(embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+async def book(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
     """An app with one edition of each regulation."""
     folder: Path = tmp_path_factory.mktemp("book")
-    databases = Databases(embedded.address, template)
-    async with open_app(databases.settings()) as opened:
+    async with open_app(databases_of_module.settings()) as opened:
         for name, text, category in (("a.md", VEHICLES, "Rules"), ("b.md", DORMITORY, "Homes")):
             (folder / name).write_text(text, "utf-8")
             assert not (await opened.ingest(folder / name, category)).failed
         yield opened
-    databases.drop()
 
 
 async def test_an_article_answers_on_a_day_since_its_newest_mark(book: App) -> None:

@@ -17,7 +17,6 @@ from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.lexical.snapshot import View
 from dtrag.adapters.postgres.lexical.validity import EditionDays
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.app import App, open_app
 from dtrag.core.access import confinement
@@ -44,16 +43,14 @@ def made() -> list[History]:
 
 @pytest_asyncio.fixture(scope="module")
 async def amended(
-    embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory, made: list[History]
+    databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory, made: list[History]
 ) -> AsyncIterator[App]:
     """An app with every edition, each file read on its own: as they would have been published."""
     folder = tmp_path_factory.mktemp("editions")
-    databases = Databases(embedded.address, template)
-    async with open_app(databases.settings()) as opened:
+    async with open_app(databases_of_module.settings()) as opened:
         report = await opened.ingest(list(write_books(made, folder)), "Rules")
         assert not report.failed and not report.removed
         yield opened
-    databases.drop()
 
 
 def regulation(day: str, text: str, *, name: str = "차량관리규정", more: str = "") -> str:

@@ -12,7 +12,6 @@ from types import ModuleType
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
 from dtrag.core.evaluation_run import EvaluationRun
 from dtrag.evaluation.gate import passes, regressions
@@ -34,11 +33,9 @@ def script() -> ModuleType:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def run(embedded: EmbeddedServer, template: str, script: ModuleType) -> AsyncIterator[EvaluationRun]:
-    databases = Databases(embedded.address, template)
-    async with open_app(databases.settings(embedder="auto")) as app:
+async def run(databases_of_module: Databases, script: ModuleType) -> AsyncIterator[EvaluationRun]:
+    async with open_app(databases_of_module.settings(embedder="auto")) as app:
         yield await script.gate_run(app)
-    databases.drop()
 
 
 @pytest.fixture(scope="module")

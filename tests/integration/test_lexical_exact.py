@@ -20,6 +20,7 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.questions import weighted_terms
 from tests.builders import chunk_id, indexed_document
+from tests.rounds import seeds
 from tests.store import Store
 from tests.toy import ENGLISH, KOREAN, sentence
 
@@ -113,7 +114,7 @@ def assert_best(found: dict[str, float], expected: dict[str, float], wanted: int
     assert ranked == sorted(ranked)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 async def test_equals_brute_force(app: App, store: Store, seed: int) -> None:
     chance = random.Random(seed)
     model, nodes = await live(app, chance, 12)
@@ -129,7 +130,7 @@ async def test_equals_brute_force(app: App, store: Store, seed: int) -> None:
         assert_best(found, model.scores(query, scope), wanted)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 async def test_every_reader_has_the_same_results_after_any_merge(
     app: App, store: Store, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

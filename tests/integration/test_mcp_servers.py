@@ -71,7 +71,9 @@ async def approved(server: McpServer) -> bytes:
     return fingerprint(tool)
 
 
-async def test_a_tool_of_a_program_returns_a_result(sums: Behaviour, connect: Open) -> None:
+@pytest.mark.parametrize("sdk", [False, True])
+async def test_a_tool_of_a_program_returns_a_result(sums: Behaviour, connect: Open, sdk: bool) -> None:
+    sums.set(sdk=sdk)
     server = connect(sums.config())
     mark = await approved(server)
     assert await server.call("add", ADD, mark) == "42"

@@ -17,7 +17,6 @@ from dtrag.pipeline.state import PipelineResponse
 from tests.model_server import ModelServer
 from tests.store import Databases
 
-BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 QUESTION = "뽀로로 이야기 들려줄래"
 """No word of it is in the book or in the lexicon."""
 WORDS = "수업연한, 재학연한, 3. 「휴학」"
@@ -38,11 +37,14 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest_asyncio.fixture
-async def app(databases: Databases, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[App]:
+async def app(
+    databases: Databases, regulation_book: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[App]:
     monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "20")
-    settings = databases.settings(llm="openai:test", llm_base_url=server.url, llm_api_key="k", trace_text="on")
+    settings = databases.settings(
+        regulation_book, llm="openai:test", llm_base_url=server.url, llm_api_key="k", trace_text="on"
+    )
     async with open_app(settings) as opened:
-        assert not (await opened.ingest(BOOK, "Book")).failed
         assert opened.model is not None
         await opened.model.complete([Message("user", "Hello")], max_tokens=5, seconds=60)
         yield opened

@@ -21,20 +21,18 @@ from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.settings import Settings
 from tests.store import Databases
 
-BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 FIRST = 3
 """A question in the words of an article must find it among this many results."""
 
 
-@pytest_asyncio.fixture
-async def settings(databases: Databases) -> Settings:
-    return databases.settings()
+@pytest.fixture
+def settings(databases: Databases, regulation_book: str) -> Settings:
+    return databases.settings(regulation_book)
 
 
 @pytest_asyncio.fixture
 async def app(settings: Settings) -> AsyncIterator[App]:
     async with open_app(settings) as opened:
-        assert not (await opened.ingest(BOOK, "Book")).failed
         yield opened
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -50,14 +49,19 @@ def server() -> Iterator[ModelServer]:
         yield serving
 
 
+@pytest_asyncio.fixture(scope="module")
+async def corpus(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("corpus") / "fees.md"
+    path.write_text(TEXT, "utf-8")
+    return await databases_of_module.filled(lambda app: app.ingest([path]))
+
+
 @pytest_asyncio.fixture(params=[False, True], ids=["rules", "model"])
 async def app(
-    request: pytest.FixtureRequest, databases: Databases, server: ModelServer, tmp_path: Path
+    request: pytest.FixtureRequest, databases: Databases, server: ModelServer, corpus: str
 ) -> AsyncIterator[App]:
     named = {"llm": "openai:test", "llm_base_url": server.url} if request.param else {}
-    async with open_app(databases.settings(**named)) as opened:
-        (tmp_path / "fees.md").write_text(TEXT, "utf-8")
-        await opened.ingest([tmp_path / "fees.md"])
+    async with open_app(databases.settings(corpus, **named)) as opened:
         yield opened
 
 

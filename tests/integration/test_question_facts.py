@@ -15,14 +15,12 @@ from dtrag.core.query_expansion import TopKChoice
 from dtrag.pipeline.state import PipelineRequest
 from tests.store import Databases
 
-BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 QUESTION = "학교를 잠깐 쉬려면 신청 자격이 어떻게 되나요?"
 
 
 @pytest_asyncio.fixture(params=["on", "off"])
-async def app(databases: Databases, request: pytest.FixtureRequest) -> AsyncIterator[App]:
-    async with open_app(databases.settings(trace_text=request.param)) as opened:
-        assert not (await opened.ingest(BOOK, "Book")).failed
+async def app(databases: Databases, regulation_book: str, request: pytest.FixtureRequest) -> AsyncIterator[App]:
+    async with open_app(databases.settings(regulation_book, trace_text=request.param)) as opened:
         yield opened
 
 

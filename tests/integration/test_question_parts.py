@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.core.statements import statements_of
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.store import Databases
 
-BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
-
 
 @pytest_asyncio.fixture(scope="module")
-async def app(embedded: EmbeddedServer, template: str) -> AsyncIterator[App]:
-    databases = Databases(embedded.address, template)
-    async with open_app(databases.settings()) as opened:
-        assert not (await opened.ingest(BOOK, "Book")).failed
+async def app(databases_of_module: Databases, regulation_book: str) -> AsyncIterator[App]:
+    async with open_app(databases_of_module.settings(regulation_book)) as opened:
         yield opened
-    databases.drop()
 
 
 @pytest.mark.parametrize(

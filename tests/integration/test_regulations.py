@@ -14,7 +14,6 @@ import pytest
 import pytest_asyncio
 
 import dtrag
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.core.access.confinement import confined
 from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope, Viewer
@@ -35,7 +34,6 @@ from dtrag.retrieval.regulation_preparation import read_ahead
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
 from tests.store import Databases
 
-BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 OPEN_RULE = """# 차량관리규정
 
 ## 제1조(목적)
@@ -65,16 +63,15 @@ HIDDEN_RULE = """# 비밀차고규정
 
 
 @pytest_asyncio.fixture(scope="module")
-async def app(embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+async def app(
+    databases_of_module: Databases, regulation_book: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[App]:
     folder = tmp_path_factory.mktemp("regulations")
-    databases = Databases(embedded.address, template)
-    async with open_app(databases.settings()) as opened:
-        assert not (await opened.ingest(BOOK, "Book")).failed
+    async with open_app(databases_of_module.settings(regulation_book)) as opened:
         for name, text, category in (("open", OPEN_RULE, "Open"), ("hidden", HIDDEN_RULE, "Hidden")):
             (folder / f"{name}.md").write_text(text, "utf-8")
             assert not (await opened.ingest(folder / f"{name}.md", category)).failed
         yield opened
-    databases.drop()
 
 
 async def only(app: App, *paths: str) -> Access:

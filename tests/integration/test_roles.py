@@ -15,7 +15,6 @@ from dtrag.adapters.postgres.database import ROLES, Role
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.server.cluster import ROLES as LOGINS
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.taxonomy.tree import CategoryPath
@@ -43,13 +42,11 @@ async def two_branches(app: App) -> tuple[int, int]:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def filled(embedded: EmbeddedServer, template: str) -> AsyncIterator[App]:
+async def filled(databases_of_module: Databases) -> AsyncIterator[App]:
     """An app on the two branches, for what is refused and changes nothing."""
-    databases = Databases(embedded.address, template)
-    async with open_app(databases.settings()) as opened:
+    async with open_app(databases_of_module.settings()) as opened:
         await two_branches(opened)
         yield opened
-    databases.drop()
 
 
 async def select(app: App, role: Role, statement: str, scope: Scope | None = None) -> list[tuple[object, ...]]:

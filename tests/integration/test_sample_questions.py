@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dtrag import Answer
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.chat import Message
 from dtrag.delivery.cli.short_answer import confidences
 from dtrag.opening import SyncApp
@@ -33,14 +32,12 @@ NO_ANSWER = {"en": "Which dental insurance does the company offer?", "ko": "í•™ì
 
 
 @pytest.fixture(scope="module")
-def samples(embedded: EmbeddedServer, template: str) -> Iterator[SyncApp]:
+def samples(databases_of_module: Databases) -> Iterator[SyncApp]:
     """An app with the sample documents, with the embedder that `make setup` installs."""
-    databases = Databases(embedded.address, template)
-    with SyncApp(databases.settings(embedder="auto")) as app:
+    with SyncApp(databases_of_module.settings(embedder="auto")) as app:
         app.ingest(EXAMPLES / "hanbit-university" / "regulations.hwpx")
         app.ingest(EXAMPLES / "tarrowby-handbook")
         yield app
-    databases.drop()
 
 
 def judged() -> Iterator[Any]:

@@ -25,13 +25,14 @@ from dtrag.ingestion.vectors import VectorFiller
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
 from dtrag.settings import Settings
 from tests.builders import indexed_document
+from tests.rounds import seeds
 from tests.toy import ENGLISH, ToyEmbedder
 
 EMBEDDER = ToyEmbedder()
 ALL = Scope.everything()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 async def test_a_filtered_search_returns_all_matches(
     settings: Settings, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,14 +48,14 @@ def corpus() -> list[IndexedDocument]:
     ]
 
 
-@pytest_asyncio.fixture
-async def cluster(databases: Databases) -> AsyncIterator[Cluster]:
+@pytest_asyncio.fixture(scope="module")
+async def cluster(databases_of_module: Databases) -> AsyncIterator[Cluster]:
     documents = corpus()
     parts = [documents, *([d for d in documents if d.document_id.int % 2 == side] for side in (0, 1))]
     async with AsyncExitStack() as stack:
         indexes = []
         for part in parts:
-            settings = databases.settings(pool_size=1)
+            settings = databases_of_module.settings(pool_size=1)
             app: App = await stack.enter_async_context(open_app(settings))
             await PostgresIndexSettings(app.database).register(ANALYZER)
             await PostgresWriter(app.database).write(part)
