@@ -2,7 +2,7 @@
 
     python bench/isolation.py [--documents 20000] [--nodes 200] [--queries 300]
 
-Made-up documents of twelve common words and one of their own; questions of three common words; results are not kept.
+Made-up documents of twenty common words; questions of three common words; results are not kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Access, Grant, Viewer
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.evaluation.canaries import COMMON, WordHashes, library, tree
+from dtrag.isolation.library import COMMON, FILLED_TOPS, write_filling
+from dtrag.isolation.worlds import WordHashes
 from dtrag.settings import Settings
 
 
@@ -28,16 +29,13 @@ async def main(documents: int, nodes: int, queries: int) -> None:
     with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as folder:
         settings = Settings.load(environ={}, data_dir=Path(folder) / "data")
         async with open_throwaway(settings, WordHashes()) as app:
-            paths = tree(nodes, chance)
-            corpus = Path(folder) / "library.jsonl"
-            corpus.write_text("".join(f"{line}\n" for line in library(paths, documents, chance)), "utf-8")
-            await app.ingest(corpus)
+            await app.ingest(write_filling(Path(folder) / "library.jsonl", documents, nodes, chance))
+            await app.vectors.fill()
             app.engine.update_config(enable_caching=False)
             taxonomy = (await app.index.snapshot()).taxonomy
-            tops = [CategoryPath.parse([path[0]]) for path in paths if len(path) == 1]
-            half = Access((Grant.of(tops[::2], taxonomy),))
+            half = Access((Grant.of([CategoryPath.parse([top]) for top in FILLED_TOPS[::2]], taxonomy),))
             seen = (await app.counts(scope=half))[0] / (await app.counts())[0]
-            print(f"{documents:,} documents, {len(paths)} categories; the scope holds {seen:.0%} of them\n")
+            print(f"{documents:,} documents, {nodes:,} categories; the scope holds {seen:.0%} of them\n")
             print("| mode | whole tree, p50 ms | in scope, p50 ms | ratio |\n|---|---|---|---|")
             for mode in ("lexical", "vector", "hybrid"):
                 asked = [" ".join(chance.sample(COMMON, 3)) for _ in range(queries)]

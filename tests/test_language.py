@@ -17,7 +17,7 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 EXEMPT = {
     "in force": ("src/dtrag/packs/", "examples/README.md"),  # the legal term: a provision is in force
     "nobody": ("src/dtrag/core/answers/grounding.py",),  # a word of negation that sentences are searched for
-    "is said": ("src/dtrag/evaluation/twins/library.py", "src/dtrag/delivery/isolation/twin_worlds.py"),  # questions
+    "is said": ("src/dtrag/isolation/library.py", "src/dtrag/isolation/worlds.py"),  # questions
 }
 """Phrase -> files in which it is the right word."""
 

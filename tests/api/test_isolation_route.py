@@ -14,13 +14,13 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.isolation_runs import IsolationOptions, IsolationRuns
+from dtrag.isolation.runs import IsolationRuns, arguments_of
 from dtrag.settings import Settings, environment_of
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
 
 REPORT = {"requests": 50, "leaks": 0, "twins": {"differences": 0}}
-OPTIONS = IsolationOptions(50, 10, 4, live=True)
+OPTIONS = {"requests": 50, "documents": 10, "nodes": 4, "live": True}
 
 
 def printing(text: str) -> tuple[str, ...]:
@@ -84,4 +84,4 @@ def test_the_process_has_the_settings_of_the_service(settings: Settings) -> None
     assert variables["DTRAG_EMBEDDER"] == "none"
     again = Settings.load(environ=variables)
     assert again == settings
-    assert OPTIONS.arguments() == ["--requests", "50", "--documents", "10", "--nodes", "4", "--live"]
+    assert arguments_of(OPTIONS) == ["--requests", "50", "--documents", "10", "--nodes", "4", "--live"]

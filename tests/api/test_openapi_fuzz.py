@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.isolation_runs import IsolationRuns
+from dtrag.isolation.runs import IsolationRuns
 from dtrag.settings import Settings, set_feature_flag
 from tests.api.shape import assert_failure
 from tests.api.standing import assert_standing

@@ -17,34 +17,34 @@ from dtrag.adapters.postgres.queries import queries
 from dtrag.app import App
 from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.scope import Access, Scope
+from dtrag.delivery.api.app import serve_opened
 from dtrag.delivery.api.middleware.authentication import Authentication
-from dtrag.delivery.isolation.twin_worlds import TwinWorlds, twin_worlds
-from dtrag.evaluation.canaries import WordHashes
-from dtrag.evaluation.twins.library import VISITORS, Visitor
-from dtrag.evaluation.twins.scenarios import SCENARIOS, routes_tried
-from dtrag.evaluation.twins.visits import Comparison, Route, Scenario, Visit, compare, route_name
+from dtrag.isolation.library import VISITORS, Visitor
+from dtrag.isolation.scenarios import routes_tried
+from dtrag.isolation.visits import SCENARIOS, Comparison, Route, Scenario, Visit, compare
+from dtrag.isolation.worlds import TwinWorlds, WordHashes, twin_worlds
 from dtrag.settings import Settings
 
 ROUNDS = 2
 """Quoted answers, and answers of a model."""
 
 WITHOUT_SCOPE: dict[Route, str] = {
-    ("GET", "/docs"): "the same page for everybody",
-    ("GET", "/health"): "the state of the service, without documents",
-    ("GET", "/openapi.json"): "the same description for everybody",
-    ("GET", "/readyz"): "the state of the service, without documents",
-    ("GET", "/session"): "the key of the request itself",
-    ("DELETE", "/session"): "the session of the request itself",
-    ("GET", "/conversations"): "conversations belong to a key, whatever its scope: see HOLES",
-    ("GET", "/conversations/{conversation_id}"): "as above",
-    ("DELETE", "/conversations/{conversation_id}"): "as above",
-    ("POST", "/chat/feedback"): "answers belong to a key, whatever its scope: see HOLES",
-    ("POST", "/cbr/feedback"): "votes on cases of an own interaction, which were in scope when it was shown",
-    ("POST", "/filter/test"): "computes with the documents in the request only",
-    ("POST", "/filter/validate"): "computes with the paths in the request only",
-    ("GET", "/tools"): "the registered tools, which are the same for everybody",
-    ("POST", "/tools/{name}/approve"): "tools of MCP servers, of which the worlds have none",
-    ("DELETE", "/tools/{name}/approve"): "as above",
+    "GET /docs": "the same page for everybody",
+    "GET /health": "the state of the service, without documents",
+    "GET /openapi.json": "the same description for everybody",
+    "GET /readyz": "the state of the service, without documents",
+    "GET /session": "the key of the request itself",
+    "DELETE /session": "the session of the request itself",
+    "GET /conversations": "conversations belong to a key, whatever its scope: see HOLES",
+    "GET /conversations/{conversation_id}": "as above",
+    "DELETE /conversations/{conversation_id}": "as above",
+    "POST /chat/feedback": "answers belong to a key, whatever its scope: see HOLES",
+    "POST /cbr/feedback": "votes on cases of an own interaction, which were in scope when it was shown",
+    "POST /filter/test": "computes with the documents in the request only",
+    "POST /filter/validate": "computes with the paths in the request only",
+    "GET /tools": "the registered tools, which are the same for everybody",
+    "POST /tools/{name}/approve": "tools of MCP servers, of which the worlds have none",
+    "DELETE /tools/{name}/approve": "as above",
 }
 """Routes on which a forgotten scope shows nothing, with reasons. On every other route it has to be found."""
 
@@ -61,10 +61,10 @@ def forgotten_scope(route: Route) -> Iterator[None]:
         key = await recognised(self, scope)
         return replace(key, grant=None) if key is not None and requested.get() == route else key
 
-    async def noting(self: Visit, method: str, path: str, *values: Any, **more: Any) -> Any:
-        token = requested.set((method, path))
+    async def noting(self: Visit, route: Route, *values: Any, **more: Any) -> Any:
+        token = requested.set(route)
         try:
-            return await send(self, method, path, *values, **more)
+            return await send(self, route, *values, **more)
         finally:
             requested.reset(token)
 
@@ -100,7 +100,7 @@ class Search:
         self.pair, differing = pair, []
         for number, scenario, visitor, route in self.found:
             if route in await self._play(number, scenario, visitor):
-                differing.append(f"{route_name(route)}, without the hole")
+                differing.append(f"{route}, without the hole")
         return differing
 
     async def _play(self, number: int, scenario: Scenario, visitor: Visitor) -> set[Route]:
@@ -121,7 +121,7 @@ class Worlds:
         self.pair: TwinWorlds
 
     async def __aenter__(self) -> Worlds:
-        self.pair = await self._open.enter_async_context(twin_worlds(self._settings, WordHashes()))
+        self.pair = await self._open.enter_async_context(twin_worlds(self._settings, WordHashes(), serve_opened))
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -129,7 +129,7 @@ class Worlds:
 
     async def missed_by(self, search: Search) -> list[str]:
         """The routes on which the search found nothing, or what is there without the hole, too."""
-        missed = sorted(map(route_name, search.missed))
+        missed = sorted(search.missed)
         if await search.replay(self.pair):
             await self._open.aclose()
             await self.__aenter__()
@@ -147,7 +147,7 @@ async def test_a_forgotten_scope_is_found_on_every_route(settings: Settings) -> 
     assert WITHOUT_SCOPE.keys() <= routes_tried()
     missed = []
     async with Worlds(settings) as worlds:
-        for route in sorted(routes_tried() - WITHOUT_SCOPE.keys(), key=lambda route: (ORDER[route[0]], route[1])):
+        for route in sorted(routes_tried() - WITHOUT_SCOPE.keys(), key=lambda route: (ORDER[route.split()[0]], route)):
             with forgotten_scope(route):
                 search = await Search.of(worlds.pair, [route])
             missed += await worlds.missed_by(search)
@@ -259,15 +259,15 @@ async def execute(app: App, *statements: str) -> None:
             await connection.execute(statement.encode())
 
 
-SEARCH: Route = ("POST", "/search")
+SEARCH: Route = "POST /search"
 # Not here: parts whose forgotten scope changes no response, because what they are asked for is in scope already
 # (`index.fetch`, `index.preceding`, `index.lexical_scores`, `index.vector_scores`, `regulations.read`,
 # `regulations.editions`, `cases.of`, `cases.vote`, `cases.change`); and `index.holds_kind`: both have regulations.
 HOLES = (
-    Hole("policy of documents dropped", without_policy("documents"), (("GET", "/documents"), ("GET", "/regulations"))),
+    Hole("policy of documents dropped", without_policy("documents"), ("GET /documents", "GET /regulations")),
     Hole("policy of passages dropped", without_policy("chunks"), (SEARCH,)),
-    Hole("policy of cases dropped", without_policy("cbr_cases"), (("GET", "/cbr/cases"), ("POST", "/cbr/suggest"))),
-    Hole("policy of interactions dropped", without_policy("cbr_logs"), (("GET", "/cbr/logs"), ("GET", "/cbr/stats"))),
+    Hole("policy of cases dropped", without_policy("cbr_cases"), ("GET /cbr/cases", "POST /cbr/suggest")),
+    Hole("policy of interactions dropped", without_policy("cbr_logs"), ("GET /cbr/logs", "GET /cbr/stats")),
     *(
         Hole(f"index.{method} forgets the scope", unscoped("index", method), routes)
         for method, routes in {
@@ -278,65 +278,63 @@ HOLES = (
             "titled": (SEARCH,),
             "work_beginnings": (SEARCH,),
             "chunk_ids": (SEARCH,),
-            "documents": (("GET", "/documents"),),
-            "document": (("GET", "/documents/{document_id}"),),
-            "counts": (("GET", "/documents"), ("POST", "/agents/reach"), ("GET", "/agents/{agent_id}/reach")),
-            "document_text": (("GET", "/documents/{document_id}/text"),),
-            "passage_spans": (("GET", "/documents/{document_id}/passages"),),
+            "documents": ("GET /documents",),
+            "document": ("GET /documents/{document_id}",),
+            "counts": ("GET /documents", "POST /agents/reach", "GET /agents/{agent_id}/reach"),
+            "document_text": ("GET /documents/{document_id}/text",),
+            "passage_spans": ("GET /documents/{document_id}/passages",),
         }.items()
     ),
     *(
         Hole(f"cases.{method} forgets the scope", unscoped("case_store", method), routes)
         for method, routes in {
-            "nearest": (("POST", "/cbr/suggest"),),
-            "get": (("GET", "/cbr/cases/{case_id}"),),
-            "page": (("GET", "/cbr/cases"), ("GET", "/cbr/export")),
-            "statistics": (("GET", "/cbr/stats"),),
-            "logs": (("GET", "/cbr/logs"),),
-            "decisions": (("GET", "/cbr/stats"),),
+            "nearest": ("POST /cbr/suggest",),
+            "get": ("GET /cbr/cases/{case_id}",),
+            "page": ("GET /cbr/cases", "GET /cbr/export"),
+            "statistics": ("GET /cbr/stats",),
+            "logs": ("GET /cbr/logs",),
+            "decisions": ("GET /cbr/stats",),
         }.items()
     ),
     Hole(
         "every regulation is listed",
         unscoped("_collections._store", "versions"),
-        (("GET", "/regulations"),),
+        ("GET /regulations",),
     ),
     *(
         Hole(f"review.{method} forgets the scope", unscoped("review._store", method), routes)
         for method, routes in {
-            "waiting": (("GET", "/review"),),
-            "get": (("GET", "/review/{item_id}"),),
+            "waiting": ("GET /review",),
+            "get": ("GET /review/{item_id}",),
         }.items()
     ),
-    Hole("the classifier uses every branch", unscoped("classifier", "classify"), (("POST", "/classify"),)),
-    Hole(
-        "agents of all branches are listed", by_anyone("agents", "every"), (("GET", "/agents"), ("GET", "/v1/models"))
-    ),
-    Hole("every agent can be read", by_anyone("agents", "get"), (("GET", "/agents/{agent_id}"),)),
-    Hole("traces of all callers are listed", by_anyone("traces", "newest"), (("GET", "/traces"),)),
-    Hole("every trace can be read", by_anyone("traces", "get"), (("GET", "/traces/{trace_id}"),)),
+    Hole("the classifier uses every branch", unscoped("classifier", "classify"), ("POST /classify",)),
+    Hole("agents of all branches are listed", by_anyone("agents", "every"), ("GET /agents", "GET /v1/models")),
+    Hole("every agent can be read", by_anyone("agents", "get"), ("GET /agents/{agent_id}",)),
+    Hole("traces of all callers are listed", by_anyone("traces", "newest"), ("GET /traces",)),
+    Hole("every trace can be read", by_anyone("traces", "get"), ("GET /traces/{trace_id}",)),
     Hole(
         "conversations of all keys are listed",
         without_condition("conversations", "conversations", "c.owner = %(owner)s"),
-        (("GET", "/conversations"),),
+        ("GET /conversations",),
     ),
     Hole(
         "conversations of all keys are counted",
         without_condition("conversations", "conversation_count", "owner = %(owner)s"),
-        (("GET", "/conversations"),),
+        ("GET /conversations",),
     ),
     Hole(
         "every conversation can be read",
         without_condition("conversations", "conversation", "c.owner = %(owner)s"),
-        (("GET", "/conversations/{conversation_id}"),),
+        ("GET /conversations/{conversation_id}",),
     ),
     Hole(
         "every conversation can be deleted",
         without_condition("conversations", "delete_conversation", "owner = %(owner)s"),
-        (("DELETE", "/conversations/{conversation_id}"),),
+        ("DELETE /conversations/{conversation_id}",),
     ),
-    Hole("answers to others can be rated", rating_for_others, (("POST", "/chat/feedback"),)),
-    Hole("writer.delete forgets the scope", unscoped("_writer", "delete"), (("DELETE", "/documents/{document_id}"),)),
+    Hole("answers to others can be rated", rating_for_others, ("POST /chat/feedback",)),
+    Hole("writer.delete forgets the scope", unscoped("_writer", "delete"), ("DELETE /documents/{document_id}",)),
 )
 
 

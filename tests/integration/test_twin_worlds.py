@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope
-from dtrag.delivery.api.app import create_app
-from dtrag.delivery.isolation.twin_worlds import twin_worlds
-from dtrag.evaluation.canaries import WordHashes
-from dtrag.evaluation.twins.library import VISITORS, Visitor
-from dtrag.evaluation.twins.run import play_round
-from dtrag.evaluation.twins.scenarios import EXEMPT, SCENARIOS, routes_tried
-from dtrag.evaluation.twins.visits import PROMPTS, Comparison, Received, Route, Sent, Visit, World, compare
+from dtrag.delivery.api.app import create_app, serve_opened
+from dtrag.isolation.library import VISITORS
+from dtrag.isolation.proof import play_round
+from dtrag.isolation.scenarios import EXEMPT, routes_tried
+from dtrag.isolation.visits import PROMPTS, SCENARIOS, Comparison, Route, Visit, World, compare
+from dtrag.isolation.worlds import WordHashes, twin_worlds
 from dtrag.settings import Settings
 from tests.cases import each
 
@@ -27,14 +27,14 @@ METHODS = {"get", "post", "put", "patch", "delete"}
 
 
 def test_every_route_of_openapi_is_tried_or_exempt() -> None:
-    """A new route needs a scenario in `evaluation/twins/scenarios.py`, or an entry in `EXEMPT` with the reason."""
+    """A new route needs a scenario in `isolation/scenarios.py`, or an entry in `EXEMPT` with the reason."""
     described = create_app(Settings.load(environ={}, embedder="none")).openapi()["paths"]
     routes: set[Route] = {
-        (method.upper(), path) for path, methods in described.items() for method in METHODS & methods.keys()
+        f"{method.upper()} {path}" for path, methods in described.items() for method in METHODS & methods.keys()
     }
     assert routes_tried() & EXEMPT.keys() == set()
     assert routes - routes_tried() - EXEMPT.keys() == set()
-    beside = {("GET", "/docs"), ("GET", "/openapi.json")}  # routes that OpenAPI does not describe
+    beside = {"GET /docs", "GET /openapi.json"}  # routes that OpenAPI does not describe
     assert (routes_tried() | EXEMPT.keys()) - routes == beside, "these are no routes any more"
     assert all(len(reason) > 20 for reason in EXEMPT.values())
 
@@ -50,12 +50,9 @@ def test_every_route_of_openapi_is_tried_or_exempt() -> None:
 )
 async def test_a_late_response_is_recognised(text: str) -> None:
     for body, late in ((text, True), ('{"degraded":[]}', False), ('{"degraded": []}', False)):
-
-        async def send(visitor: Visitor, sent: Sent, _body: str = body) -> Received:
-            return Received(200, {"content-type": "application/json"}, _body)
-
-        visit = Visit(World(send), READER, random.Random(1))
-        await visit.send("POST", "/search", {})
+        service = Response(body, media_type="application/json")
+        visit = Visit(World(service, {READER.name: "none"}, {}), READER, random.Random(1))
+        await visit.send("POST /search", {})
         assert [exchange.late for exchange in visit.exchanges] == [late]
 
 
@@ -63,7 +60,7 @@ async def test_a_late_response_is_recognised(text: str) -> None:
 async def test_both_worlds_answer_alike_and_leaks_are_detected(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with twin_worlds(settings, WordHashes()) as pair:
+    async with twin_worlds(settings, WordHashes(), serve_opened) as pair:
         found = Comparison()
         pair.begin_round(1)
         await play_round(pair.worlds, 1, found, visitors=TWO)
@@ -89,7 +86,7 @@ async def test_both_worlds_answer_alike_and_leaks_are_detected(
 
             with monkeypatch.context() as broken:
                 broken.setattr(app.classifier, "classify", from_the_whole_tree)
-                assert (await noticed("classifying")).differing["POST", "/classify"] > 0
+                assert (await noticed("classifying")).differing["POST /classify"] > 0
 
             lexical = app.index.lexical
 
@@ -99,7 +96,7 @@ async def test_both_worlds_answer_alike_and_leaks_are_detected(
             with monkeypatch.context() as broken:
                 broken.setattr(app.index, "lexical", unscoped)
                 app.engine.clear_cache()
-                assert (await noticed("searching")).differing["POST", "/search"] > 0
+                assert (await noticed("searching")).differing["POST /search"] > 0
             app.engine.clear_cache()
 
             collections = app.regulations._collections
@@ -111,8 +108,8 @@ async def test_both_worlds_answer_alike_and_leaks_are_detected(
             with monkeypatch.context() as broken:
                 broken.setattr(collections, "read", with_all_regulations)
                 differing = (await noticed("regulations")).differing
-                assert differing["GET", "/regulations"] > 0
-                assert differing["GET", "/regulations/citations"] > 0
+                assert differing["GET /regulations"] > 0
+                assert differing["GET /regulations/citations"] > 0
 
             statistics = app.index.statistics
 
@@ -122,7 +119,7 @@ async def test_both_worlds_answer_alike_and_leaks_are_detected(
             with monkeypatch.context() as broken:
                 broken.setattr(app.index, "statistics", of_all_branches)
                 app.engine.clear_cache()
-                assert (await noticed("regulations")).differing["POST", "/regulations/search"] > 0
+                assert (await noticed("regulations")).differing["POST /regulations/search"] > 0
             app.engine.clear_cache()
 
             documents = app.index.documents
@@ -133,9 +130,9 @@ async def test_both_worlds_answer_alike_and_leaks_are_detected(
             with monkeypatch.context() as broken:
                 broken.setattr(app.index, "documents", with_folders)
                 shown = (await noticed("documents")).examples
-                assert {difference.route for difference in shown} == {("GET", "/documents")}
+                assert {difference.path for difference in shown} == {"GET /documents (documents)"}
         agent = await pair.apps[0].agents.create("1.0.0", [["Handbook", "Leave"]], None, name="One more", caller=LOCAL)
-        assert (await noticed("agents")).differing["GET", "/agents"] > 0
+        assert (await noticed("agents")).differing["GET /agents"] > 0
         await pair.apps[0].agents.delete(str(agent.agent_id))
         assert (await noticed("agents")).examples == []
 
@@ -150,9 +147,9 @@ async def test_both_worlds_answer_alike_and_leaks_are_detected(
                 broken.setattr(store, method, of_everything)
             differing = (await noticed("case_memory")).differing  # the last check: visitors change what they see
         routes = {
-            ("POST", "/cbr/suggest"),
-            ("GET", "/cbr/cases/{case_id}"),
-            ("GET", "/cbr/stats"),
-            ("GET", "/cbr/cases"),
+            "POST /cbr/suggest",
+            "GET /cbr/cases/{case_id}",
+            "GET /cbr/stats",
+            "GET /cbr/cases",
         }
         assert routes <= differing.keys()

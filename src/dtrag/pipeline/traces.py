@@ -119,12 +119,16 @@ class Traces:
         raise _not_found(trace_id)
 
     async def titles(self, traces: Sequence[Trace], *, caller: Caller = LOCAL) -> dict[str, str]:
-        """Document id -> title of the documents of the traces that the caller may see."""
+        """Document id -> title of the documents of the traces that the caller may see, in the order of the traces.
+
+        The order of the database depends on documents that the caller may not see.
+        """
         document_ids = _documents(traces)
         if not document_ids:
             return {}
         scope = caller.access.resolved((await self._index.snapshot()).taxonomy)
-        return {str(key): title for key, title in (await self._sight.titles(document_ids, scope)).items()}
+        titles = await self._sight.titles(document_ids, scope)
+        return {str(key): titles[key] for key in document_ids if key in titles}
 
     async def newest(self, limit: int = 20, *, caller: Caller = LOCAL) -> list[Trace]:
         """The newest traces that the caller may see, newest first."""
@@ -199,8 +203,9 @@ class Traces:
         return shown
 
 
-def _documents(traces: Sequence[Trace]) -> set[uuid.UUID]:
-    return {uuid.UUID(document_id) for trace in traces for document_id in trace.document_ids if document_id}
+def _documents(traces: Sequence[Trace]) -> list[uuid.UUID]:
+    ids = dict.fromkeys(document_id for trace in traces for document_id in trace.document_ids if document_id)
+    return [uuid.UUID(document_id) for document_id in ids]
 
 
 def _sees_all(caller: Caller) -> bool:

@@ -21,7 +21,7 @@ class UnscopedReads:
         self._database = database
 
     async def documents_of_each_node(self, per_node: int) -> list[DictRow]:
-        """Id, node, title and author of at most `per_node` documents of every node that has any, ordered by id."""
+        """Id, node and title of at most `per_node` documents of every node that has any, ordered by id."""
         return await self._read("documents_of_each_node", per_node=per_node)
 
     async def total(self) -> int:

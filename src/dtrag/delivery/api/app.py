@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
@@ -58,6 +59,7 @@ from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.upload_folder import UploadFolder
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.stored_settings import unused_settings
+from dtrag.isolation.runs import IsolationRuns
 from dtrag.settings import Settings, unknown_variables
 
 _LOG = logging.getLogger(__name__)
@@ -123,6 +125,14 @@ def create_app(settings: Settings) -> FastAPI:
         api.include_router(module.router)
     for module in KEYED_ROUTES:
         api.include_router(module.router, responses=failures(401, 429))
+    return api
+
+
+def serve_opened(opened: App, settings: Settings, uploads: Path, isolation: IsolationRuns) -> FastAPI:
+    """The service over an app that is already open and stays so, for the isolation test: its lifespan is not run."""
+    api = create_app(settings)
+    service: Service = api.state.service
+    service.opened, service.uploads, service.isolation = opened, uploads, isolation
     return api
 
 

@@ -18,11 +18,11 @@ from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.filter_metrics import FilterWatch
-from dtrag.delivery.api.isolation_runs import IsolationRuns
 from dtrag.delivery.api.prometheus import Telemetry
 from dtrag.delivery.api.request_limits import RequestLimits
 from dtrag.delivery.api.request_tasks import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
+from dtrag.isolation.runs import IsolationRuns
 from dtrag.ports import Loadable
 from dtrag.settings import Settings
 

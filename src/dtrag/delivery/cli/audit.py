@@ -15,8 +15,7 @@ from dtrag.delivery.cli.exit_codes import FAILURE, OK
 if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.access.audit_chain import AuditRow, Verdict
-    from dtrag.evaluation.isolation import Proof, ProofReport
-    from dtrag.evaluation.twins.visits import RouteCounts
+    from dtrag.isolation.proof import Proof
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The audit log, and the isolation test.")
 
@@ -119,27 +118,26 @@ def isolation(
     """Test the isolation: hostile requests by callers with restricted scopes.
 
     Two collections that differ only in what the callers may not see get the same
-    requests on every route: each pair of responses must be equal. Then each
-    branch of a test index gets unique words, and callers restricted to other
-    branches try to retrieve them in every way.
-    Exit code 1 if a single response differs or a single word is returned.
+    requests on every route: each pair of responses must be equal. With --live,
+    what callers get from your own index is compared with what the database
+    answers its owner.
+    Exit code 1 if a single response differs or anything from outside is returned.
     """
     settings = invocation(context).settings()
 
     async def run() -> Proof:
+        from dtrag.app import open_app
+        from dtrag.delivery.api.app import serve_opened
         from dtrag.delivery.cli.progress import progress
-        from dtrag.delivery.isolation.http import prove
+        from dtrag.isolation.live import check_live
+        from dtrag.isolation.proof import prove
 
         with progress("Testing") as show:
-            return await prove(
-                settings,
-                requests=requests,
-                documents=documents,
-                nodes=nodes,
-                live=live,
-                seed=seed,
-                on_progress=show,
-            )
+            if not live:
+                sizes = {"requests": requests, "documents": documents, "nodes": nodes}
+                return await prove(settings, serve_opened, **sizes, seed=seed, on_progress=show)
+            async with open_app(settings) as opened:
+                return await check_live(opened, requests, seed=seed, on_progress=show)
 
     proof = run_async(run())
     from dtrag.delivery.cli.console import data, facts, note, safe, show_json
@@ -152,10 +150,10 @@ def isolation(
     if as_json:
         show_json(result)
     else:
-        data().print(facts(_rows(result)))
-        for leak in result["examples"][:5]:
-            data().print(safe(f"{leak['kind']} on {leak['path']}: {leak['what']}"), soft_wrap=True)
-        note("No leak was detected." if not proof.failed else "Leaks were detected. Do not put this service online.")
+        data().print(facts(_rows(proof)))
+        for leak in proof.examples[:5]:
+            data().print(safe(f"{leak.kind} on {leak.path}: {leak.what}"), soft_wrap=True)
+        note("Leaks were detected. Do not put this service online." if proof.failed else "No leak was detected.")
     return FAILURE if proof.failed else OK
 
 
@@ -164,30 +162,27 @@ def row_as_dict(row: AuditRow) -> Mapping[str, object]:
     return {"number": row.number, **row.entry.as_dict(), "hash": row.hash.hex()}
 
 
-def _rows(result: ProofReport) -> list[tuple[str, str]]:
-    twins, timing = result["twins"], result["timing_ms"]
+def _rows(proof: Proof) -> list[tuple[str, str]]:
+    twins = proof.twins
     rows = [
-        ("Requests", f"{result['requests']:,}"),
-        ("Over HTTP", f"{result['http']:,} ({result['http'] / max(1, result['requests']):.0%})"),
-        ("Documents", f"{result['documents']:,}"),
-        ("Nodes", f"{result['nodes']:,}"),
-        ("Identities", f"{result['identities']:,}"),
-        ("Twin worlds", f"{twins['pairs']:,} pairs of responses, {twins['differences']:,} differences"),
-        *((f"  {route}", _pairs(counts)) for route, counts in twins["routes"].items()),
-        ("Leaks", f"{result['leaks']:,}"),
-        ("Seconds", f"{result['seconds']:,.1f}"),
-        *((f"  {path}", f"{count:,} requests") for path, count in result["paths"].items()),
+        ("Requests", f"{proof.requests:,}"),
+        ("Over HTTP", f"{proof.http:,}"),
+        ("Documents", f"{proof.documents:,}"),
+        ("Nodes", f"{proof.nodes:,}"),
+        ("Identities", f"{proof.identities:,}"),
+        ("Leaks", f"{proof.kinds.total():,}"),
+        ("Seconds", f"{proof.seconds:,.1f}"),
+        *((f"  {path}", f"{count:,} requests") for path, count in sorted(proof.paths.items())),
     ]
-    if timing["foreign"] is not None:
-        rows.append(
-            ("Time", f"{timing['foreign']:.2f} ms for a foreign word, {timing['nonsense']:.2f} ms for an unknown one")
-        )
+    if twins.pairs:
+        differences = f"{twins.differing.total():,} differences"
+        rows.append(("Twin worlds", f"{twins.pairs.total():,} pairs of responses, {differences}"))
+        for route, pairs in sorted(twins.pairs.items()):
+            differing = f", {twins.differing[route]:,} differences" if twins.differing[route] else ""
+            rows.append((f"  {route}", f"{pairs:,} pairs{differing}"))
+        first, second = twins.medians()
+        rows.append(("Time", f"{first} ms for a search where there are hidden documents, {second} ms in their absence"))
     return rows
-
-
-def _pairs(counts: RouteCounts) -> str:
-    compared = f"{counts['pairs']:,} pairs"
-    return f"{compared}, {counts['differences']:,} differences" if counts["differences"] else compared
 
 
 def _time(option: str | None) -> datetime.datetime | None:

@@ -1,7 +1,7 @@
 -- What the database answers its owner, for the isolation test of a live collection.
 
 -- name: documents_of_each_node
-select d.document_id, d.node_id, d.title, d.metadata ->> 'author' as author
+select d.document_id, d.node_id, d.title
 from (select distinct node_id from documents) n
 cross join lateral (
     select * from documents where node_id = n.node_id order by document_id limit :per_node

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.delivery.api.dependencies import service_of
-from dtrag.delivery.api.isolation_runs import IsolationOptions, IsolationRun, State
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.isolation.runs import State
 
 router = APIRouter(tags=["audit"])
 posting = APIRouter(route_class=JsonRoute, tags=["audit"])
@@ -30,11 +30,12 @@ class IsolationBody(StrictBody):
 class IsolationShape(BaseModel):
     """The last run of the isolation test in this service."""
 
+    model_config = ConfigDict(from_attributes=True)
     state: State = Field(description="never, running, finished or failed.")
     started_at: str | None = Field(description="When it was started, ISO 8601 in UTC; null for never.")
     finished_at: str | None = Field(description="When it ended.")
     outcome: Literal["isolated", "leaks"] | None = Field(
-        description="isolated: no response differed and no foreign word was returned; null without a report."
+        description="isolated: no response differed, nothing from outside was returned; null without a report."
     )
     report: dict[str, Any] | None = Field(description="The report of `dtrag audit isolation --json`.")
     problem: str = Field(description="Why there is no report; empty otherwise.")
@@ -43,7 +44,7 @@ class IsolationShape(BaseModel):
 @router.get("/isolation", responses=failures(403, 503), dependencies=ADMIN_WHOLE_TREE)
 async def show(request: Request) -> IsolationShape:
     """The state and the report of the last run since the service was started."""
-    return _shape(service_of(request).isolation.last)
+    return IsolationShape.model_validate(service_of(request).isolation.last)
 
 
 @posting.post(
@@ -58,22 +59,7 @@ async def start(request: Request, body: IsolationBody) -> IsolationShape:
     It runs in a process of its own, with a temporary index on the same database server.
     """
     service = service_of(request)
-    options = IsolationOptions(body.requests, body.documents, body.nodes, body.live)
-    return _shape(service.isolation.start(service.settings, options))
-
-
-def _shape(run: IsolationRun) -> IsolationShape:
-    outcome: Literal["isolated", "leaks"] | None = None
-    if run.report is not None:
-        outcome = "leaks" if run.report["leaks"] or run.report["twins"]["differences"] else "isolated"
-    return IsolationShape(
-        state=run.state,
-        started_at=run.started_at.isoformat() if run.started_at else None,
-        finished_at=run.finished_at.isoformat() if run.finished_at else None,
-        outcome=outcome,
-        report=run.report,
-        problem=run.problem,
-    )
+    return IsolationShape.model_validate(service.isolation.start(service.settings, body.model_dump()))
 
 
 router.include_router(posting)

@@ -7,7 +7,7 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -23,29 +23,24 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class IsolationOptions:
-    """What a run tests; the numbers are minimums. `live`: the index of the service, which is only read."""
-
-    requests: int
-    documents: int
-    nodes: int
-    live: bool
-
-    def arguments(self) -> list[str]:
-        """The options of the command."""
-        numbers = {"--requests": self.requests, "--documents": self.documents, "--nodes": self.nodes}
-        return [*(part for name, number in numbers.items() for part in (name, str(number))), *["--live"] * self.live]
-
-
-@dataclass(frozen=True, slots=True)
 class IsolationRun:
-    """The last run of this service. `report` is that of `dtrag audit isolation --json`; `problem` why there is none."""
+    """The last run of this service. `report` is that of `dtrag audit isolation --json`; `problem` why there is none.
+
+    Times are ISO 8601 in UTC.
+    """
 
     state: State = "never"
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
     report: dict[str, Any] | None = None
     problem: str = ""
+
+    @property
+    def outcome(self) -> Literal["isolated", "leaks"] | None:
+        """Whether the report has a leak; None without a report."""
+        if self.report is None:
+            return None
+        return "leaks" if self.report["leaks"] or self.report["twins"]["differences"] else "isolated"
 
 
 class IsolationRuns:
@@ -56,13 +51,12 @@ class IsolationRuns:
         self._task: asyncio.Task[None] | None = None
         self.last = IsolationRun()
 
-    def start(self, settings: Settings, options: IsolationOptions) -> IsolationRun:
-        """Start a run. Raises `Conflict` while one is running."""
+    def start(self, settings: Settings, options: Mapping[str, int | bool]) -> IsolationRun:
+        """Start a run with these options of the command. Raises `Conflict` while one is running."""
         if self.last.state == "running":
             raise Conflict("The isolation test is running. Read its report with GET /isolation when it is done.")
-        started_at = datetime.now(UTC)
-        self.last = IsolationRun("running", started_at)
-        self._task = asyncio.create_task(self._run(settings, options, started_at))
+        self.last = IsolationRun("running", datetime.now(UTC).isoformat())
+        self._task = asyncio.create_task(self._run(settings, arguments_of(options)))
         return self.last
 
     async def close(self) -> None:
@@ -71,11 +65,10 @@ class IsolationRuns:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _run(self, settings: Settings, options: IsolationOptions, started_at: datetime) -> None:
+    async def _run(self, settings: Settings, arguments: Sequence[str]) -> None:
         report, problem = None, ""
         try:
-            printed = await self._output(settings, options)
-            read = json.loads(printed)
+            read = json.loads(await self._output(settings, arguments))
             if isinstance(read, dict) and "leaks" in read:
                 report = read
             else:
@@ -86,13 +79,13 @@ class IsolationRuns:
             _LOG.warning("the isolation test failed", exc_info=error)
             problem = "The isolation test ended without a report; `dtrag audit isolation` shows why."
         state: State = "failed" if report is None else "finished"
-        self.last = IsolationRun(state, started_at, datetime.now(UTC), report, problem)
+        self.last = IsolationRun(state, self.last.started_at, datetime.now(UTC).isoformat(), report, problem)
 
-    async def _output(self, settings: Settings, options: IsolationOptions) -> bytes:
+    async def _output(self, settings: Settings, arguments: Sequence[str]) -> bytes:
         process = await asyncio.create_subprocess_exec(
             *self._command,
             *("audit", "isolation", "--json"),
-            *options.arguments(),
+            *arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -107,3 +100,11 @@ class IsolationRuns:
                 with contextlib.suppress(ProcessLookupError):
                     process.terminate()
                 await process.wait()
+
+
+def arguments_of(options: Mapping[str, int | bool]) -> list[str]:
+    """The options as arguments of the command: a flag when it is True, a number with its value."""
+    arguments = []
+    for name, value in options.items():
+        arguments += ([f"--{name}"] if value else []) if isinstance(value, bool) else [f"--{name}", str(value)]
+    return arguments

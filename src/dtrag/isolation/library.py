@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dtrag.core.access.api_key import Role
-from dtrag.evaluation.twins.regulation_books import EVERYDAY, FORMER_CODE, HIDDEN_BOOK, LEAVE_BOOK, SCHOLARSHIP_BOOK
+from dtrag.isolation.regulation_books import EVERYDAY, FORMER_CODE, HIDDEN_BOOK, LEAVE_BOOK, SCHOLARSHIP_BOOK
 
 Path_ = tuple[str, ...]
 
@@ -32,6 +33,10 @@ COMMON = (*"harbour lantern orchard granite violin meadow copper timber contract
 """Words of documents in every branch, shared and hidden."""
 EVERYDAY_SHARE = 0.2
 """Share of queries and questions in everyday words, which the regulation pack explains."""
+DISGUISED_SHARE = 0.15
+"""Share of words and branches in another spelling."""
+FILLED_TOPS = ("Handbook 2", "Handbooks", "Kitch", "학사행정", "학", "Kitchen 1")
+"""Names of hidden branches with the beginnings of shared ones, which a comparison of paths as text would confuse."""
 UPLOADED = "minutes.md"
 """A file name that visitors upload, and that an administrator uploaded to another branch in one world."""
 OWN_WORDS = ((("바스락",), ("소음",)), (("우당탕",), ("소란",)))
@@ -59,15 +64,23 @@ class HiddenPart:
         """The words of these documents."""
         return tuple(word for words in self.branches.values() for word in words.split())
 
+    @property
+    def own_words(self) -> frozenset[str]:
+        """The words that only these documents have."""
+        shared = " ".join([*SHARED.values(), *SHARED_BOOKS.values(), *COMMON, *CATEGORY_WORDS, *EVERYDAY])
+        return frozenset(word for word in self.words if word not in shared)
+
 
 ONE = HiddenPart(
     "one",
     {
         ("Handbook", "Board"): "merger acquisition severance zanzibar dividend salary leave parental",
         ("Vault", "Project Bread"): "prototype patent catalyst dough blackbird flour oven",
-        ("Harbour",): "quay freighter customs manifest harbour",
+        ("Harbour",): "quay freighter customs stevedore harbour",
         ("Lantern", "학적"): "wick kerosene lantern 복학 휴학",
         ("학사", "징계"): "징계 정학 제적 위원회 소명 휴학 장학금",
+        ("Kitchens",): "flour icing dough marzipan oven",
+        ("학사", "휴학생"): "휴학 복학 명부 휴학생 신청",
     },
     per_branch=14,
     sentences=9,
@@ -110,6 +123,19 @@ VISITORS: tuple[Visitor, ...] = (
 )
 
 
+_SPELLINGS: tuple[Callable[[str], str], ...] = (
+    str.upper,
+    str.title,
+    lambda text: "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in text),
+    lambda text: unicodedata.normalize("NFD", text),
+    "\u200b".join,
+    lambda text: f'"{text}"',
+    lambda text: f"{text[:5]}* {text}",
+    lambda text: f"{text}' or '1'='1",
+)
+"""Other spellings of the same letters, and forms that a parser of queries could misread."""
+
+
 @dataclass
 class Vocabulary:
     """Random words of every kind for the requests of a visitor."""
@@ -121,7 +147,11 @@ class Vocabulary:
     def word(self) -> str:
         """A word: hidden in one world, from the visitor's branches, from all branches, or from none."""
         kinds = (self.hidden, self.hidden, self.visitor.words or COMMON, COMMON, NONSENSE, CATEGORY_WORDS)
-        return self.chance.choice(self.chance.choice(kinds))
+        return self.disguised(self.chance.choice(self.chance.choice(kinds)))
+
+    def disguised(self, text: str) -> str:
+        """The text, sometimes in another spelling."""
+        return self.chance.choice(_SPELLINGS)(text) if self.chance.random() < DISGUISED_SHARE else text
 
     def query(self) -> str:
         """One to four words, or a question in everyday words."""
@@ -178,6 +208,18 @@ def write_hidden(part: HiddenPart, file: Path, chance: random.Random) -> Path:
             text = " ".join(_sentence(words.split(), chance) for _ in range(part.sentences))
             rows.append({"id": f"{part.name}{len(rows)}", "title": title, "text": text, "category_path": list(path)})
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return file
+
+
+def write_filling(file: Path, documents: int, categories: int, chance: random.Random) -> Path:
+    """Write this many hidden documents of one world, of common words, in this many categories, as JSON lines."""
+    with file.open("w", encoding="utf-8") as lines:
+        for number in range(documents):
+            place = number % categories
+            path = [FILLED_TOPS[place % len(FILLED_TOPS)], f"Field {place % 20}", f"Topic {place}"]
+            text = f"The {' '.join(chance.choices((*COMMON, *CATEGORY_WORDS), k=20))}."
+            row = {"id": f"filling{number}", "title": f"Dossier {number}", "text": text, "category_path": path}
+            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
     return file
 
 

@@ -8,25 +8,28 @@ import random
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
+
+import numpy as np
+from starlette.types import ASGIApp
 
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.api_key import LOCAL
-from dtrag.core.access.scope import EVERYTHING
+from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.cases.case import FeedbackType, ReuseDecision, Vote
 from dtrag.core.chat import Message, Reply, Usage
+from dtrag.core.documents import Vector
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
-from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.isolation_runs import IsolationRun, IsolationRuns
-from dtrag.delivery.isolation.asgi_client import send_request
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.twins.askers import ASKERS
-from dtrag.evaluation.twins.case_memory import QUESTIONS
-from dtrag.evaluation.twins.library import (
+from dtrag.ingestion.sources import Source
+from dtrag.isolation.case_scenarios import ASKERS, MEMORY, QUESTIONS
+from dtrag.isolation.library import (
     ONE,
     OTHER,
     OWN_WORDS,
@@ -34,25 +37,49 @@ from dtrag.evaluation.twins.library import (
     UPLOADED,
     VISITORS,
     HiddenPart,
-    Visitor,
+    Path_,
+    write_filling,
     write_hidden,
     write_shared,
 )
-from dtrag.evaluation.twins.visits import Received, Send, Sent, World, sent_prompts
-from dtrag.ingestion.sources import Source
+from dtrag.isolation.runs import IsolationRun, IsolationRuns
+from dtrag.isolation.visits import World, features, sent_prompts
 from dtrag.ports import Embedder
 from dtrag.settings import Settings, set_feature_flag
 
+Serve = Callable[[App, Settings, Path, IsolationRuns], ASGIApp]
+"""The service over an open app, with these settings, the folder of its uploads, and its runs of the isolation test."""
 RATE = 1_000_000
 """Requests per minute of the visitors: rate limits are not tested here."""
 UNSURE = {"override_settings": {"features": {"hitl_below_conf": 0.9}}}
-MEMORY = "cbr_enabled"
-"""The flag of the case memory, which the scenario of the case memory enables."""
-CASE_BRANCHES = (("Handbook", "Leave"), ("학사", "휴학"), ("Kitchen", "Bread"))
-"""Branches of the shared cases, one for each of their questions."""
 FLAGS = ("debate_mode", "meta_planner", "mcp_tools")
 """Enabled in every third round, so that language models are also called for plans, debates and tools."""
 _LONGEST_REPLY = 300
+
+
+@dataclass(frozen=True)
+class WordHashes:
+    """An embedder without a model: hashes words into a few dimensions, so that vector retrieval is tested, too."""
+
+    id: str = "wordhashes@1"
+    dim: int = 16
+    max_tokens: int = 256
+    languages: frozenset[str] = frozenset({"*"})
+    floor: float = 0.0
+    decides: bool = True
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Shape (len(texts), 16), L2-normalised."""
+        vectors = np.full((len(texts), self.dim), 0.01, np.float32)
+        for row, text in enumerate(texts):
+            for word in text.casefold().split():
+                digest = blake2b(word.encode("utf-8", "replace"), digest_size=2).digest()
+                vectors[row, digest[0] % self.dim] += 1 + digest[1] % 2
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        """The same as for documents."""
+        return self.embed_documents(texts)
 
 
 class RecordingModel:
@@ -62,9 +89,6 @@ class RecordingModel:
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
         """See `ChatModel`."""
-        return self._reply(messages)
-
-    def _reply(self, messages: Sequence[Message]) -> Reply:
         prompt = "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
         recorded = sent_prompts.get()
         if recorded is not None:
@@ -77,7 +101,7 @@ class RecordingModel:
         self, messages: Sequence[Message], *, max_tokens: int, seconds: float
     ) -> AsyncIterator[str | Reply]:
         """See `ChatModel`."""
-        reply = self._reply(messages)
+        reply = await self.complete(messages, max_tokens=max_tokens, seconds=seconds)
         yield reply.text
         yield reply
 
@@ -107,15 +131,28 @@ class TwinWorlds:
         for name in FLAGS:
             set_feature_flag(name, True if number % 3 == 2 else None)
 
+    async def hidden_documents(self) -> tuple[int, int]:
+        """Numbers of documents and passages in the hidden branches of the first world."""
+        app = self.apps[0]
+        paths = [CategoryPath.parse(path) for path in ONE.branches]
+        return await app.counts(scope=Access((Grant.of(paths, (await app.index.snapshot()).taxonomy),)))
+
 
 @asynccontextmanager
 async def twin_worlds(
-    settings: Settings, embedder: Embedder | None, seed: int = 1, *, case_files: bool = False
+    settings: Settings,
+    embedder: Embedder | None,
+    serve: Serve,
+    seed: int = 1,
+    *,
+    documents: int = 0,
+    nodes: int = 1,
+    case_files: bool = False,
 ) -> AsyncIterator[TwinWorlds]:
     """Two worlds that differ only in what no visitor may see; their databases are dropped at the end.
 
-    Without an `embedder` the one of the settings is used, if any. `case_files`: each world keeps its cases in an SQLite
-    file, and not in its database.
+    Without an `embedder` the one of the settings is used, if any. The first world has at least this many `documents` in
+    this many categories (`nodes`). `case_files`: each world keeps its cases in an SQLite file, and not in its database.
     """
     own = replace(
         settings, classify="auto", reranker="none", regulations="auto", llm=None, mcp_servers=None, trace_text="on"
@@ -128,8 +165,18 @@ async def twin_worlds(
             open_throwaway(own, embedder, case_folder=folders[0]) as first,
             open_throwaway(own, first.embedder, case_folder=folders[1]) as second,
         ):
-            parts = ((first, ONE), (second, OTHER))
-            worlds = [await _world(app, part, shared, folder, seed) for app, part in parts]
+            worlds = []
+            for app, part in ((first, ONE), (second, OTHER)):
+                hidden = write_hidden(part, folder / f"{part.name}.jsonl", _chance(seed))
+                steps = [(None, hidden), *_books(part, folder), *shared.items()]
+                # What is hidden is read first in one world and last in the other.
+                for category, path in steps if part is ONE else (*steps[1:], steps[0]):
+                    await _ingest(app, path, category)
+                known = await _objects(app, part, folder)
+                worlds.append(await _world(app, part, folder / f"{part.name}-uploads", serve, known))
+            if documents:
+                await _ingest(first, write_filling(folder / "filling.jsonl", documents, nodes, _chance(seed)))
+                await first.vectors.fill()
             try:
                 yield TwinWorlds((first, second), (worlds[0], worlds[1]))
             finally:
@@ -141,25 +188,38 @@ def _chance(seed: int) -> random.Random:
     return random.Random(seed)  # nosec B311  # noqa: S311 - no secret: the same number makes the same worlds
 
 
-async def _world(app: App, part: HiddenPart, shared: dict[tuple[str, ...], Path], folder: Path, seed: int) -> World:
-    """Fill the app and create a key for every visitor."""
-    hidden = write_hidden(part, folder / f"{part.name}.jsonl", _chance(seed))
-    if part is ONE:
-        await _ingest(app, hidden)
-        await _ingest_books(app, part, folder)
-    for path, files in shared.items():
-        await _ingest(app, files, path)
-    if part is not ONE:
-        await _ingest(app, hidden)
-        await _ingest_books(app, part, folder)
+async def _objects(app: App, part: HiddenPart, folder: Path) -> dict[str, str]:
+    """Add what is not ingested; returns ids by the names that both worlds share."""
+    if part.books and not await app.regulations.regulations(scope=EVERYTHING):
+        raise InvalidInput("The regulation books of the twin worlds were not recognised as regulations.")
     await _imagine(app)
-    set_feature_flag(MEMORY, True)
-    try:
-        known = await _shared_objects(app, folder, next(iter(part.branches)))
-        known |= await _hidden_objects(app, folder) if part is ONE else _no_objects()
-    finally:
-        set_feature_flag(MEMORY, None)
-    return World(await _sender(app, folder / f"{part.name}-uploads", hides=part is ONE), known)
+    with features(MEMORY):
+        shared = await _shared_objects(app, folder, next(iter(part.branches)))
+        hidden = await _hidden_objects(app, folder) if part is ONE else {name: str(uuid.uuid4()) for name in HIDDEN}
+    return shared | hidden
+
+
+async def _world(app: App, part: HiddenPart, uploads: Path, serve: Serve, known: dict[str, str]) -> World:
+    """The service over the app, with a key for every visitor."""
+    secrets = {}
+    for visitor in (*VISITORS, *ASKERS):
+        created = await app.keys.create(visitor.name, list(visitor.paths) or None, visitor.role, rate=RATE)
+        secrets[visitor.name] = created.secret
+    await asyncio.to_thread(uploads.mkdir)
+    # No isolation test runs inside of this one. Only administrators may know the setting and the run of one world.
+    runs, own = IsolationRuns((sys.executable, "-c", "print('{\"leaks\": 0}')")), app.settings
+    if part is ONE:
+        runs.last = IsolationRun("running", datetime.now(UTC).isoformat())
+        own = replace(own, trace_days=own.trace_days + 1)
+    return World(serve(app, own, uploads, runs), secrets, known)
+
+
+def _books(part: HiddenPart, folder: Path) -> Iterator[tuple[Path_, Path]]:
+    """Write the hidden regulation books; yields their branches and files."""
+    for number, (path, text) in enumerate(part.books):
+        file = folder / f"{part.name}-book-{number}.md"
+        file.write_text(text, "utf-8")
+        yield path, file
 
 
 async def _imagine(app: App) -> None:
@@ -173,41 +233,37 @@ async def _imagine(app: App) -> None:
     await app.vectors.fill()
 
 
-async def _ingest(app: App, path: Path, category: tuple[str, ...] | None = None) -> None:
+async def _ingest(app: App, path: Path, category: Path_ | None = None) -> None:
     report = await app.ingest([path], category)
     if report.failed:
         raise InvalidInput(f"The documents of the twin worlds could not be read: {report.failed[0][1]}")
 
 
-async def _ingest_books(app: App, part: HiddenPart, folder: Path) -> None:
-    """Ingest the hidden regulation books. Raises `InvalidInput` for one that is not recognised as regulations."""
-    for number, (path, text) in enumerate(part.books):
-        file = folder / f"{part.name}-book-{number}.md"
-        file.write_text(text, "utf-8")
-        await _ingest(app, file, path)
-    if part.books and not await app.regulations.regulations(scope=EVERYTHING):
-        raise InvalidInput("The regulation books of the twin worlds were not recognised as regulations.")
-
-
-async def _shared_objects(app: App, folder: Path, hidden: tuple[str, ...]) -> dict[str, str]:
-    """Objects in both worlds: a decided item, and an agent that had a hidden branch before."""
-    file = folder / "undecided.jsonl"
-    file.write_text(json.dumps({"id": "u", "title": "Undecided", "text": "The orchard of the violin."}), "utf-8")
+async def _waiting(app: App, folder: Path, title: str, text: str) -> str:
+    """The id of a new document's item in the review queue."""
+    file = folder / f"{title}.jsonl"
+    file.write_text(json.dumps({"id": title, "title": title, "text": text}), "utf-8")
     await _ingest(app, file)
-    [item] = [row for row in (await app.review.waiting())[0] if row.title == "Undecided"]
-    await app.review.correct(str(item.item_id), ["Handbook", "Leave"])
+    [item] = [row for row in (await app.review.waiting())[0] if row.title == title]
+    return str(item.item_id)
+
+
+async def _shared_objects(app: App, folder: Path, hidden: Path_) -> dict[str, str]:
+    """Objects in both worlds: a decided item, an agent that had a hidden branch before, and cases."""
+    item = await _waiting(app, folder, "Undecided", "The orchard of the violin.")
+    await app.review.correct(item, ["Handbook", "Leave"])
     agent = await app.agents.create("1.0.0", [["Handbook", "Leave"], list(hidden)], None, name="Leave desk")
     await app.agents.update(str(agent.agent_id), "1.0.0", [["Handbook", "Leave"]], None)
     await _add_cases(app)
-    return {"decided item": str(item.item_id), "shared agent": str(agent.agent_id)}
+    return {"decided item": item, "shared agent": str(agent.agent_id)}
 
 
 async def _add_cases(app: App) -> None:
     """Cases of both worlds, which cite shared documents."""
-    documents = await app.documents(1_000, scope=EVERYTHING)
-    for number, (question, path) in enumerate(zip(QUESTIONS, CASE_BRANCHES, strict=True)):
+    for number, (path, question) in enumerate(QUESTIONS.items()):
         # The same in both worlds: an edition of a regulation may have another id in a world with more regulations.
-        cited = min((each.title, each.document_id) for each in documents if each.taxonomy_path == path)[1]
+        documents = await app.documents(1_000, category=path, scope=EVERYTHING)
+        cited = min((each.title, each.document_id) for each in documents)[1]
         for copy, passages in enumerate(((), (f"{cited}:0",))):
             await app.cases.add(question, path, "See the guide.", case_id=f"shared-{number}-{copy}", passages=passages)
         # One vote, so that it is offered with answers to similar questions.
@@ -222,38 +278,34 @@ async def _add_cases(app: App) -> None:
         await app.case_store.vote(vote, EVERYTHING)
 
 
-async def _add_hidden_cases(app: App, hidden: tuple[str, ...], document_id: str) -> dict[str, str]:
+async def _add_hidden_cases(app: App, hidden: Path_, document_id: str) -> dict[str, str]:
     """Cases of one world: one of a hidden branch, and one of a visible branch that cites a hidden document."""
     known: dict[str, str] = {}
-    for name, path in (("hidden case", hidden), ("citing case", CASE_BRANCHES[0])):
-        for number, question in enumerate(QUESTIONS):
+    for name, path in (("hidden case", hidden), ("citing case", next(iter(QUESTIONS)))):
+        for number, question in enumerate(QUESTIONS.values()):
             cited = [f"{document_id}:0"]
             case = await app.cases.add(question, path, f"Case of {number}", quality_score=1.0, passages=cited)
             suggested = await app.cases.suggest(question, path)
             assert suggested.log_id is not None  # noqa: S101 - the disk is not full
             await app.cases.feedback(suggested.log_id, case.case_id, FeedbackType.THUMBS_UP)
-            await app.case_store.add_decision(
-                ReuseDecision(
-                    case_id=case.case_id, log_id=suggested.log_id, kind="vote", correct=True, at=datetime.now(UTC)
-                )
+            decision = ReuseDecision(
+                case_id=case.case_id, log_id=suggested.log_id, kind="vote", correct=True, at=datetime.now(UTC)
             )
+            await app.case_store.add_decision(decision)
             known |= {name: case.case_id, "hidden log": suggested.log_id}
     return known
 
 
-def _no_objects() -> dict[str, str]:
-    """Ids of nonexistent objects."""
-    documents = ("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace")
-    others = ("hidden case", "citing case", "hidden log", "hidden evaluation")
-    return {name: str(uuid.uuid4()) for name in (*documents, *others)}
+HIDDEN = (
+    *("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace"),
+    *("hidden case", "citing case", "hidden log", "hidden evaluation"),
+)
+"""Names of the objects of one world; in the other they are ids of nothing."""
 
 
 async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     """Objects in one world only: one of every kind, and traces of an administrator's work."""
-    file = folder / "waiting.jsonl"
-    file.write_text(json.dumps({"id": "w", "title": "Waiting", "text": "The copper timber of the violin."}), "utf-8")
-    await _ingest(app, file)
-    [waiting] = [row for row in (await app.review.waiting())[0] if row.title == "Waiting"]
+    waiting = await _waiting(app, folder, "Waiting", "The copper timber of the violin.")
     board, leave = ["Handbook", "Board"], ["Handbook", "Leave"]
     agent = await app.agents.create("1.0.0", [board], None, name="Board desk")
     mixed = await app.agents.create("1.0.0", [board, leave], UNSURE, name="Both desks")
@@ -268,47 +320,15 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     await app.keys.create("board", [board], "reader")
     version = await app.taxonomy.propose([{"op": "rename", "path": "Vault", "name": "Strongroom"}])
     await app.taxonomy.activate(version.version, accept_widening=True)
-    documents = await app.documents(1_000, scope=EVERYTHING)
-    hidden = next(document for document in documents if document.taxonomy_path == tuple(board))
-    cases = await _add_hidden_cases(app, tuple(board), hidden.document_id)
+    hidden = (await app.documents(1, category=board, scope=EVERYTHING))[0].document_id
     run = EvaluationRun("answers", "board", "1", {}, (RunRow("1", "What of the merger?", {"correct": (1, 1)}),))
     await app.evaluations.keep(run)
     await app.lexicon.add_all(OWN_WORDS)
-    return cases | {
+    return await _add_hidden_cases(app, tuple(board), hidden) | {
         "hidden evaluation": str(run.run_id),
-        "hidden document": hidden.document_id,
+        "hidden document": hidden,
         "hidden agent": str(agent.agent_id),
-        "hidden item": str(waiting.item_id),
+        "hidden item": waiting,
         "hidden answer": str(answers[0].item_id if answers else uuid.uuid4()),
         "administrator's trace": answer.trace_id,
     }
-
-
-async def _sender(app: App, uploads: Path, *, hides: bool) -> Send:
-    """A function that sends requests through the service, with a key for each visitor and asker.
-
-    `hides`: the service has another setting, and an isolation test is running, which only administrators may know.
-    """
-    api = create_app(replace(app.settings, trace_days=app.settings.trace_days + 1) if hides else app.settings)
-    service = api.state.service
-    service.opened = app
-    # No isolation test inside of this one.
-    service.isolation = IsolationRuns((sys.executable, "-c", "print('{\"leaks\": 0}')"))
-    if hides:
-        service.isolation.last = IsolationRun("running", datetime.now(UTC))
-    await asyncio.to_thread(uploads.mkdir)
-    service.uploads = uploads
-    secrets = {}
-    for visitor in (*VISITORS, *ASKERS):
-        created = await app.keys.create(visitor.name, list(visitor.paths) or None, visitor.role, rate=RATE)
-        secrets[visitor.name] = created.secret
-
-    async def send(visitor: Visitor, sent: Sent) -> Received:
-        content = sent.content
-        body = content if isinstance(content, bytes) else b"" if content is None else json.dumps(content).encode()
-        answered = await send_request(
-            api, sent.method, sent.path, body, secret=secrets[visitor.name], content_type=sent.content_type
-        )
-        return Received(answered.status, answered.headers, answered.text)
-
-    return send
