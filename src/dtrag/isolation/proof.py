@@ -17,13 +17,16 @@ from dtrag.isolation.scenarios import EXEMPT
 from dtrag.isolation.visits import SCENARIOS, Comparison, Finding, World, compare
 from dtrag.isolation.worlds import Serve, TwinWorlds, WordHashes, twin_worlds
 from dtrag.ports import Embedder
-from dtrag.settings import Settings
+from dtrag.settings import Settings, timeouts_times
 
 EXAMPLES = 20
 WRITERS_PER_ROUND = 3
 """Visitors per round that run the writing scenarios, which take longest; the others follow in later rounds."""
 LEAST_OF_TWO = 1_500
 """Below this number of requests one pair of twin worlds, with an embedder of words, is enough."""
+
+PATIENCE_TIMES = 20.0
+"""Factor of the time limits: a part of an answer that is late in one world would be a difference."""
 
 OnProgress = Callable[[int, int | None, str], None]
 
@@ -113,7 +116,7 @@ async def prove(
             if number == 1:
                 proof.documents, _ = await pair.apps[0].counts()
                 proof.nodes = len((await pair.apps[0].index.snapshot()).taxonomy.nodes)
-            with LogWatch(proof):
+            with LogWatch(proof), timeouts_times(PATIENCE_TIMES):
                 share = requests * number // len(embedders)
                 await compare_worlds(pair, share, proof.twins, seed=seed, on_progress=show)
             if (left := await pair.hidden_documents()) != hidden:

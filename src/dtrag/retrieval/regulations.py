@@ -46,6 +46,7 @@ from dtrag.retrieval.regulation_pack import by_article
 from dtrag.retrieval.regulation_references import chunk_ids
 from dtrag.retrieval.regulation_verification import verify_citations
 from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, passage_count, query_text
+from dtrag.settings import timeout_multiplier
 
 AsOf = date | str | None
 PASSAGES_PER_ARTICLE = 4
@@ -100,7 +101,9 @@ class Regulations:
             as_of=as_of,
         )
         if top_k is None:
-            requested_k = self._selector.select_top_k(query, elapsed=time.perf_counter() - started)
+            requested_k = self._selector.select_top_k(
+                query, elapsed=(time.perf_counter() - started) / timeout_multiplier()
+            )
         return [pieces[0] for pieces in by_article(results).values()][:requested_k]
 
     async def regulations(

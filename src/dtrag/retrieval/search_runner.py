@@ -30,6 +30,7 @@ from dtrag.retrieval.request import DEFAULT_TOP_K, SearchRequest, SearchTarget
 from dtrag.retrieval.results import Passages, RerankOutcome
 from dtrag.retrieval.stage_sizes import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
 from dtrag.retrieval.time_limits import TimeLimits
+from dtrag.settings import timeout_multiplier
 
 Results = tuple[list[SearchResult], SearchMetrics]
 NAMED_CHANGES = 3
@@ -83,7 +84,8 @@ class SearchRunner:
         degraded += candidates.failed()
         passages, findings = await self._linked_passages(search, ranking, reading, named, degraded)
         rerank_started = time.perf_counter()
-        chosen = _chosen_top_k(search.request, reading if findings is not None else None, rerank_started - started)
+        elapsed = (rerank_started - started) / timeout_multiplier()
+        chosen = _chosen_top_k(search.request, reading if findings is not None else None, elapsed)
         if chosen is not None:
             top_k = max(chosen.top_k, request.at_least)
             request = replace(request, top_k=top_k)
