@@ -82,7 +82,7 @@ async def fill_file(folder: Path, cases: Sequence[Case]) -> None:
 
     def write(connection: object) -> None:
         with transaction(connection):
-            connection.executemany(SQL["add_case"], map(sqlite_connection.CODEC.case_values, cases))
+            connection.executemany(SQL["add_case"], map(sqlite_connection.CODEC.values, cases))
 
     await file.run(write)
     await file.close()
@@ -92,7 +92,7 @@ async def fill_database(database: Database, cases: Sequence[Case]) -> None:
     """Store the cases in one transaction."""
     async with database.connection("owner") as connection, connection.transaction(), connection.pipeline():
         for case in cases:
-            await connection.execute(queries("cases")["add_case"], postgres_cases.CODEC.case_values(case))
+            await connection.execute(queries("cases")["add_case"], postgres_cases.CODEC.values(case))
 
 
 @asynccontextmanager

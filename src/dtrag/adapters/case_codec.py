@@ -96,7 +96,8 @@ class CaseCodec:
             return ColumnForm(read=lambda value: value if value in known else known[0])
         return self._forms.get(hint, ColumnForm())
 
-    def _values(self, record: object) -> dict[str, object]:
+    def values(self, record: Case | CaseLog | Vote | ReuseDecision) -> dict[str, object]:
+        """The parameters of the statements that write it."""
         values: dict[str, object] = {}
         for name, column, form in self._fields(type(record)):
             value = getattr(record, name)
@@ -106,20 +107,13 @@ class CaseCodec:
                 values[column] = value if form.write is _same else form.write(value)
         return values
 
-    def _of(self, kind: type[T], row: Row) -> T:
+    def of(self, kind: type[T], row: Row) -> T:
+        """The value of a row."""
         values = {}
         for name, column, form in self._fields(kind):
             stored = row if form.spread else row[column]
             values[name] = stored if form.read is _same else form.read(stored)
         return kind(**values)
-
-    def case_values(self, case: Case) -> dict[str, object]:
-        """The parameters of the statements that write a case."""
-        return self._values(case)
-
-    def case_of(self, row: Row) -> Case:
-        """The case of a row."""
-        return self._of(Case, row)
 
     def entry_of(
         self, row: Row, document_ids: frozenset[uuid.UUID] = frozenset(), asked_in: frozenset[int] | None = None
@@ -141,27 +135,15 @@ class CaseCodec:
 
     def log_values(self, log: CaseLog) -> dict[str, object]:
         """The parameters of `put_log`."""
-        return self._values(log) | {"case_ids": sorted(log.case_ids)}
-
-    def log_of(self, row: Row) -> CaseLog:
-        """The interaction of a row."""
-        return self._of(CaseLog, row)
+        return self.values(log) | {"case_ids": sorted(log.case_ids)}
 
     def vote_values(self, counted: CountedVote) -> dict[str, object]:
         """The parameters of `put_vote`."""
-        return self._values(counted.vote) | {"moved": counted.moved}
+        return self.values(counted.vote) | {"moved": counted.moved}
 
     def vote_of(self, row: Row) -> CountedVote:
         """The vote of a row."""
-        return CountedVote(self._of(Vote, row), row["moved"])
-
-    def decision_values(self, decision: ReuseDecision) -> dict[str, object]:
-        """The parameters of `put_decision`."""
-        return self._values(decision)
-
-    def decision_of(self, row: Row) -> ReuseDecision:
-        """The decision of a row."""
-        return self._of(ReuseDecision, row)
+        return CountedVote(self.of(Vote, row), row["moved"])
 
     def statistics_of(self, rows: Mapping[str, Sequence[Row]]) -> CaseStatistics:
         """The figures in the rows of `STATISTICS`."""

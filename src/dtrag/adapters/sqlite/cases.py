@@ -85,7 +85,7 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection) -> bool:
             with transaction(connection):
-                return connection.execute(SQL["add_case"], CODEC.case_values(case)).rowcount == 1
+                return connection.execute(SQL["add_case"], CODEC.values(case)).rowcount == 1
 
         return await self._file.run(work)
 
@@ -111,7 +111,7 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection, case: Case) -> tuple[Case, Case]:
             changed = change.applied_to(case, at)
-            connection.execute(SQL["update_case"], CODEC.case_values(changed))
+            connection.execute(SQL["update_case"], CODEC.values(changed))
             if change.replaces_answer(case):
                 for name in FORGOTTEN:
                     connection.execute(SQL[name], {"case_id": case_id})
@@ -200,7 +200,7 @@ class SqliteCases:
         page: list[Case] = []
         while len(page) < limit:
             values = {"after": after, "limit": limit}
-            cases = [CODEC.case_of(row) for row in await self._rows("page", values)]
+            cases = [CODEC.of(Case, row) for row in await self._rows("page", values)]
             page += await self._in_scope(cases, scope)
             if len(cases) < limit:
                 break
@@ -210,7 +210,7 @@ class SqliteCases:
     async def without_vector(self, spaces: Collection[str], limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""
         values = {"spaces": json.dumps(list(spaces)), "limit": limit, "after": after}
-        return [CODEC.case_of(row) for row in await self._rows("without_vector", values)]
+        return [CODEC.of(Case, row) for row in await self._rows("without_vector", values)]
 
     async def put_vectors(self, vectors: Sequence[tuple[Case, QuestionVector]]) -> None:
         """See `CaseStore`."""
@@ -234,7 +234,7 @@ class SqliteCases:
                 return case
             after, stored = counted
             connection.execute(SQL["put_vote"], CODEC.vote_values(stored))
-            connection.execute(SQL["update_case"], CODEC.case_values(after))
+            connection.execute(SQL["update_case"], CODEC.values(after))
             log = _log(connection, vote.log_id)
             if log is None or log.user_id == vote.voter:
                 _put_log(connection, voted_log(log, vote, case))
@@ -287,7 +287,7 @@ class SqliteCases:
                 "success_only": success_only,
                 "limit": limit,
             }
-            read = [CODEC.log_of(row) for row in await self._rows("logs_before", values)]
+            read = [CODEC.of(CaseLog, row) for row in await self._rows("logs_before", values)]
             logs += await self._logs_in_scope(read, scope)
             if len(read) < limit:
                 break
@@ -317,14 +317,14 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                connection.execute(SQL["put_decision"], CODEC.decision_values(decision))
+                connection.execute(SQL["put_decision"], CODEC.values(decision))
 
         await self._file.run(work)
 
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
         if scope.nodes is not None:
-            decisions = [CODEC.decision_of(row) for row in await self._rows("decisions_on", {"case_id": case_id})]
+            decisions = [CODEC.of(ReuseDecision, row) for row in await self._rows("decisions_on", {"case_id": case_id})]
             readable = [decision for decision in decisions if scope.reads(decision.asked_in)]
             visible = await self.of({decision.case_id for decision in readable}, scope)
             correct = [decision.correct for decision in readable if decision.case_id in visible]
@@ -365,10 +365,10 @@ class SqliteCases:
         """See `CaseStore`."""
 
         def work(connection: sqlite3.Connection) -> list[CaseRecord]:
-            cases = [CODEC.case_of(row) for row in rows(connection, "page", {"after": after, "limit": limit})]
+            cases = [CODEC.of(Case, row) for row in rows(connection, "page", {"after": after, "limit": limit})]
             ids = {"case_ids": json.dumps([case.case_id for case in cases])}
             votes = [CODEC.vote_of(row) for row in rows(connection, "votes", ids)]
-            decisions = [CODEC.decision_of(row) for row in rows(connection, "decisions", ids)]
+            decisions = [CODEC.of(ReuseDecision, row) for row in rows(connection, "decisions", ids)]
             return records_of(cases, votes, decisions)
 
         return await self._file.run(work)
@@ -378,10 +378,10 @@ class SqliteCases:
 
         def work(connection: sqlite3.Connection) -> bool:
             with transaction(connection):
-                if connection.execute(SQL["add_case"], CODEC.case_values(record.case)).rowcount != 1:
+                if connection.execute(SQL["add_case"], CODEC.values(record.case)).rowcount != 1:
                     return False
                 connection.executemany(SQL["put_vote"], map(CODEC.vote_values, record.votes))
-                connection.executemany(SQL["put_decision"], map(CODEC.decision_values, record.decisions))
+                connection.executemany(SQL["put_decision"], map(CODEC.values, record.decisions))
             return True
 
         return await self._file.run(work)
@@ -398,7 +398,7 @@ class SqliteCases:
                 for each in replacements:
                     removed = {"case_id": each.before.case_id, "log_ids": json.dumps(sorted(each.removed))}
                     connection.execute(SQL["remove_votes"], removed)
-                    connection.execute(SQL["update_case"], CODEC.case_values(each.after))
+                    connection.execute(SQL["update_case"], CODEC.values(each.after))
                     connection.executemany(SQL["put_vote"], map(CODEC.vote_values, each.added))
             return True
 
@@ -406,18 +406,18 @@ class SqliteCases:
 
     async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
         """See `CaseStore`."""
-        return [CODEC.log_of(row) for row in await self._rows("log_page", {"after": after, "limit": limit})]
+        return [CODEC.of(CaseLog, row) for row in await self._rows("log_page", {"after": after, "limit": limit})]
 
     async def _rows(self, name: str, values: Mapping[str, object]) -> list[sqlite3.Row]:
         return await self._file.run(lambda connection: rows(connection, name, values))
 
 
 def _cases(connection: sqlite3.Connection, case_ids: Iterable[str]) -> list[Case]:
-    return [CODEC.case_of(row) for row in rows(connection, "cases", {"case_ids": json.dumps(list(case_ids))})]
+    return [CODEC.of(Case, row) for row in rows(connection, "cases", {"case_ids": json.dumps(list(case_ids))})]
 
 
 def _log(connection: sqlite3.Connection, log_id: str) -> CaseLog | None:
-    return next((CODEC.log_of(row) for row in rows(connection, "log", {"log_id": log_id})), None)
+    return next((CODEC.of(CaseLog, row) for row in rows(connection, "log", {"log_id": log_id})), None)
 
 
 def _put_log(connection: sqlite3.Connection, log: CaseLog) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.text.analysis import STOP_WORDS, clean
+from dtrag.core.text.patterns import explained
 
 BREAK = "|"
 """The word between two sentences or clauses that stay apart."""
@@ -36,9 +37,11 @@ _DIGITS = {word: str(value) for value, word in enumerate(_SMALL)} | _ORDINALS
 _NATIVE = {word: str(value) for value, word in enumerate("한 두 세 네 다섯 여섯 일곱 여덟 아홉 열".split(), 1)}
 _COUNTERS = ("명", "개", "번", "시간", "과목", "가지", "사람", "달")
 """Not 학기, 장, 권 and others, where one of them (한 학기) is not the first (1학기)."""
-_COUNTED = re.compile(
+_COUNTED = explained(
     rf"(?<![가-힣])({'|'.join(_NATIVE)}) ?"
-    rf"(?={_either(_COUNTERS)}(?:[을를이가은는만도의에씩째]|까지|이상|이하|[^가-힣]|$))"
+    rf"(?={_either(_COUNTERS)}(?:[을를이가은는만도의에씩째]|까지|이상|이하|[^가-힣]|$))",
+    finds=("세 명", "두번째", "한 달"),
+    refuses=("한 학기", "네 번호", "두 개념", "신청한 사람"),
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
@@ -85,8 +88,9 @@ _THANKS = _either(
 )  # fmt: skip
 _LEADING = re.compile(rf"^(?:{_GREETINGS}(?![^\W_])\s*)+")
 _TRAILING = re.compile(rf"(?:(?<![^\W_]){_THANKS}\s*)+$")
-_CHATTER = re.compile(
-    _either(
+_CHATTER = explained(
+    "^"
+    + _either(
         ("(?:hi|hello) (?:there|all|team|everyone)", "good (?:morning|afternoon|evening|day)", "urgent", "help",
          "many thanks", "thank(?:s| you) (?:very much|so much|a lot|in advance)", "cheers", "excuse me",
          "(?:just )?(?:a |one )?quick question", "sorry(?: to bother you)?", "(?:i was )?(?:just )?wondering",
@@ -97,6 +101,9 @@ _CHATTER = re.compile(
          "(?:여쭤볼|궁금한|물어볼) ?(?:게|것이) ?(?:있는데요?|있습니다|있어요)", "혹시 아시는 분 계실까요",
          "죄송합니다", "실례합니다", "급해요", "급합니다")
     )
+    + "$",
+    finds=("just a quick question", "urgent", "수고 많으십니다", "질문이 있습니다"),
+    refuses=("urgent repairs", "help desk", "질문 시간"),
 )  # fmt: skip
 """A whole sentence or clause; within one, these words can be a part of the question (urgent repairs, help desk)."""
 _OPENING = frozenset(
@@ -111,14 +118,16 @@ _JOINING = frozenset("if when after before because that which who whom whose wha
 
 # Korean endings, of questions and of requests: 하나요, 합니까 and 하는지 알려 주세요 are 하
 
-_REQUEST = re.compile(
+_REQUEST = explained(
     "(?: ?에 ?(?:대|관)(?:해서?|하여))?(?: ?(?:꼭|좀|자세히))* ?"
     + _either(
         ("(?:알려|가르쳐|설명해|안내해|말씀해) ?(?:주세요|주십시오|주시기 ?바랍니다|주실 ?수 ?있나요|주시겠어요|줘요?)",
          "궁금(?:합니다|해요|하네요)", "알고 ?싶(?:습니다|어요|은데요)",
          "문의 ?(?:드립니다|드려요|합니다)", "여쭙니다", "여쭤봅니다")
     )
-    + "$"
+    + "$",
+    finds=("절차를 알려 주세요", "복학에 대해 궁금합니다", "언제인지 알고 싶어요"),
+    refuses=("결과를 알려 주나요", "알려 주세요라는 안내문"),
 )  # fmt: skip
 _JAMO = str.maketrans({"N": "\u11ab", "R": "\u11af", "P": "\u11b8"})
 
@@ -202,7 +211,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
 def _without_chatter(clause: _Clause) -> _Clause:
     text = " ".join(_SPACES.sub(" ", _APOSTROPHE.sub("", clause.text)).split())
     question = _TRAILING.sub("", _LEADING.sub("", text)).strip()
-    is_chatter = any(_CHATTER.fullmatch(each) or _REQUEST.fullmatch(each) for each in (text, question))
+    is_chatter = any(_CHATTER.search(each) or _REQUEST.fullmatch(each) for each in (text, question))
     return _Clause("" if is_chatter else question, clause.before_comma)
 
 

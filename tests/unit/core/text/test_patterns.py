@@ -16,8 +16,8 @@ CITATIONS = [
         "verification.check verification.judge verification.quotations"
     ).split()
 ]
+MODULES = [importlib.import_module(name) for name in (*CITATIONS, "dtrag.core.cases.normal_form")]
 """The modules whose long patterns all have examples; further subjects are added here."""
-MODULES = [importlib.import_module(name) for name in CITATIONS]
 
 
 @each("row", EXPLAINED)

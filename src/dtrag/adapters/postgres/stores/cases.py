@@ -104,7 +104,7 @@ class PostgresCases:
         """See `CaseStore`."""
         self._database.require_space()
         async with self._database.connection("owner") as connection:
-            return (await connection.execute(self._sql["add_case"], CODEC.case_values(case))).rowcount == 1
+            return (await connection.execute(self._sql["add_case"], CODEC.values(case))).rowcount == 1
 
     async def get(self, case_id: str, scope: Scope) -> Case | None:
         """See `CaseStore`."""
@@ -113,14 +113,14 @@ class PostgresCases:
     async def of(self, case_ids: Collection[str], scope: Scope) -> dict[str, Case]:
         """See `CaseStore`."""
         rows = await self._read("cases", scope, case_ids=list(case_ids))
-        return {row["case_id"]: CODEC.case_of(row) for row in rows}
+        return {row["case_id"]: CODEC.of(Case, row) for row in rows}
 
     async def change(self, case_id: str, change: CaseChange, at: datetime, scope: Scope) -> tuple[Case, Case] | None:
         """See `CaseStore`."""
 
         async def work(connection: Connection, case: Case, reads: Sequence[Cursor]) -> tuple[Case, Case]:
             changed = change.applied_to(case, at)
-            await connection.execute(self._sql["update_case"], CODEC.case_values(changed))
+            await connection.execute(self._sql["update_case"], CODEC.values(changed))
             forgotten = FORGOTTEN if change.replaces_answer(case) else ()
             for name in (*forgotten, "changed"):
                 await connection.execute(self._sql[name], {"case_id": case_id})
@@ -177,7 +177,7 @@ class PostgresCases:
                 row = await locked.fetchone()
                 if row is None:
                     return None
-                case = CODEC.case_of(row)
+                case = CODEC.of(Case, row)
                 if seen is not None and seen.is_elsewhere(case):
                     raise Rollback  # it was moved meanwhile: whether it is in scope has to be checked again
                 return await work(connection, case, reads)
@@ -213,7 +213,7 @@ class PostgresCases:
             cursor = await connection.execute(self._sql["nearest"], {"case_ids": case_ids, "limit": limit})
             rows = await cursor.fetchall()
             revision = max((row.pop("store_revision") for row in rows), default=0)
-            return {row["case_id"]: CODEC.case_of(row) for row in rows if row["case_id"] is not None}, revision
+            return {row["case_id"]: CODEC.of(Case, row) for row in rows if row["case_id"] is not None}, revision
 
     async def _update_index(self) -> None:
         """Bring the index to the revision of the store."""
@@ -234,12 +234,12 @@ class PostgresCases:
 
     async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""
-        return [CODEC.case_of(row) for row in await self._read("page", scope, after=after, limit=limit)]
+        return [CODEC.of(Case, row) for row in await self._read("page", scope, after=after, limit=limit)]
 
     async def without_vector(self, spaces: Collection[str], limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""
         values = {"spaces": list(spaces), "limit": limit, "after": after}
-        return [CODEC.case_of(row) for row in await self._as_owner("without_vector", **values)]
+        return [CODEC.of(Case, row) for row in await self._as_owner("without_vector", **values)]
 
     async def put_vectors(self, vectors: Sequence[tuple[Case, QuestionVector]]) -> None:
         """See `CaseStore`."""
@@ -268,9 +268,9 @@ class PostgresCases:
                 return case
             after, stored = counted
             await connection.execute(self._sql["put_vote"], CODEC.vote_values(stored))
-            await connection.execute(self._sql["update_case"], CODEC.case_values(after))
+            await connection.execute(self._sql["update_case"], CODEC.values(after))
             if log["user_id"] == vote.voter:
-                values = CODEC.log_values(voted_log(CODEC.log_of(log), vote, case)) | {"voted": True}
+                values = CODEC.log_values(voted_log(CODEC.of(CaseLog, log), vote, case)) | {"voted": True}
                 await connection.execute(self._sql["put_log"], values)
             await connection.execute(self._sql["changed"], {"case_id": case.case_id})
             return after
@@ -294,11 +294,13 @@ class PostgresCases:
     async def log(self, log_id: str, user_id: str) -> CaseLog | None:
         """See `CaseStore`."""
         rows = await self._as_owner("log", log_id=log_id)
-        return next((CODEC.log_of(row) for row in rows if row["user_id"] == user_id), None)
+        return next((CODEC.of(CaseLog, row) for row in rows if row["user_id"] == user_id), None)
 
     async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
         """See `CaseStore`."""
-        return [CODEC.log_of(row) for row in await self._read("logs", scope, success_only=success_only, limit=limit)]
+        return [
+            CODEC.of(CaseLog, row) for row in await self._read("logs", scope, success_only=success_only, limit=limit)
+        ]
 
     async def shown_since(self, since: datetime) -> dict[str, datetime]:
         """See `CaseStore`."""
@@ -308,7 +310,7 @@ class PostgresCases:
         """See `CaseStore`."""
         self._database.require_space()
         async with self._database.connection("owner") as connection:
-            await connection.execute(self._sql["put_decision"], CODEC.decision_values(decision))
+            await connection.execute(self._sql["put_decision"], CODEC.values(decision))
 
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
@@ -335,21 +337,21 @@ class PostgresCases:
         cases = await self.page(EVERYTHING, limit, after)
         ids = [case.case_id for case in cases]
         votes = [CODEC.vote_of(row) for row in await self._as_owner("votes", case_ids=ids)]
-        decisions = [CODEC.decision_of(row) for row in await self._as_owner("decisions", case_ids=ids)]
+        decisions = [CODEC.of(ReuseDecision, row) for row in await self._as_owner("decisions", case_ids=ids)]
         return records_of(cases, votes, decisions)
 
     async def put(self, record: CaseRecord) -> bool:
         """See `CaseStore`."""
         self._database.require_space()
         async with self._database.connection("owner") as connection, connection.transaction():
-            added = await connection.execute(self._sql["add_case"], CODEC.case_values(record.case))
+            added = await connection.execute(self._sql["add_case"], CODEC.values(record.case))
             if added.rowcount != 1:
                 return False
             async with connection.pipeline():
                 for vote in record.votes:
                     await connection.execute(self._sql["put_vote"], CODEC.vote_values(vote))
                 for decision in record.decisions:
-                    await connection.execute(self._sql["put_decision"], CODEC.decision_values(decision))
+                    await connection.execute(self._sql["put_decision"], CODEC.values(decision))
         return True
 
     async def replace(self, replacements: Sequence[Replacement]) -> bool:
@@ -358,7 +360,7 @@ class PostgresCases:
         ids = [each.before.case_id for each in replacements]
         async with self._database.connection("owner") as connection, connection.transaction():
             cursor = await connection.execute(self._sql["locked_cases"], {"case_ids": ids})
-            stored = {row["case_id"]: CODEC.case_of(row) for row in await cursor.fetchall()}
+            stored = {row["case_id"]: CODEC.of(Case, row) for row in await cursor.fetchall()}
             if any(stored.get(each.before.case_id) != each.before for each in replacements):
                 return False
             async with connection.pipeline():
@@ -367,14 +369,14 @@ class PostgresCases:
                     await connection.execute(self._sql["remove_votes"], removed)
                     for counted in each.added:
                         await connection.execute(self._sql["put_vote"], CODEC.vote_values(counted))
-                    await connection.execute(self._sql["update_case"], CODEC.case_values(each.after))
+                    await connection.execute(self._sql["update_case"], CODEC.values(each.after))
                 for case_id in ids:
                     await connection.execute(self._sql["changed"], {"case_id": case_id})
         return True
 
     async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
         """See `CaseStore`."""
-        return [CODEC.log_of(row) for row in await self._as_owner("log_page", after=after, limit=limit)]
+        return [CODEC.of(CaseLog, row) for row in await self._as_owner("log_page", after=after, limit=limit)]
 
     async def _as_owner(self, name: str, **values: object) -> list[DictRow]:
         async with self._database.connection("owner") as connection:
