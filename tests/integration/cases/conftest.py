@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from dtrag.memory import retention
 from dtrag.pipeline.recall import FLAG
 from dtrag.settings import set_feature_flag
 
 
 @pytest.fixture
-def memory_on(patient: None) -> Iterator[None]:
-    """The flag of the case memory is on, and answers have all the time they need."""
+def memory_on(patient: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The flag of the case memory is on, answers have all the time they need, and what happened with them is stored
+    when a test says so: a replay on a slow machine would judge a case in the middle of it."""
+    monkeypatch.setattr(retention, "WRITE_S", 3_600.0)
     set_feature_flag(FLAG, True)
     yield
     set_feature_flag(FLAG, None)
