@@ -20,8 +20,8 @@ from dtrag.core.access.confinement import OWNER
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.documents import SearchResult
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
-from dtrag.delivery.cli.demo import SAMPLES
-from dtrag.delivery.cli.eval_outputs import run_of
+from dtrag.delivery.cli.eval_options import run_of
+from dtrag.delivery.cli.ingest import SAMPLES
 from dtrag.evaluation.answers import evaluate_answers, read_answer_set
 from dtrag.evaluation.gate import merged, regressions
 from dtrag.evaluation.quality import RAGQualityEvaluator

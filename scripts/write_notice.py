@@ -12,7 +12,7 @@ import re
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from dtrag.delivery.cli.licences import licence_of
+from dtrag.delivery.cli.installation import licence_of
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "NOTICE"

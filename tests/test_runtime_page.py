@@ -13,7 +13,7 @@ STARTS = re.compile(
 )
 ELSEWHERE = {
     "concurrency.py": "defines the named pools",
-    "delivery/cli/own_process.py": "starts the embedded server while a command runs",
+    "delivery/cli/reading.py": "starts the embedded server while a command runs",
 }
 
 

@@ -270,7 +270,6 @@ class App:
             reuse=self.reuse,
             on_debate=self._on_debate,
         )
-        self.pipeline = pipeline_type(settings.pipeline)(lambda: self.run, self.traces.keep)
         self.consolidation = Consolidation(self.case_store, record, make_missing=self.review.make_missing_cases)
         self.reflection = Reflection(
             self.case_store,

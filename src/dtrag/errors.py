@@ -7,7 +7,63 @@ arguments. The class attributes are the exit code of the command line and the st
 from __future__ import annotations
 
 import inspect
+from enum import Enum
 from typing import ClassVar
+
+
+class Advice(Enum):
+    """What to do next: the end of a message on the command line, and of the same message over HTTP.
+
+    Advice for the operator of the service (`dtrag doctor`, `dtrag models pull`) has no request; messages have it.
+    """
+
+    LIST_DOCUMENTS = "`dtrag documents` lists what there is.", "`GET /documents` lists what there is."
+    DOCUMENT_IDS = "`dtrag documents` lists them.", "`GET /documents` lists them."
+    PASSAGE_IDS = "`dtrag search --json` has ids.", "`POST /search` has ids."
+    FIND_PASSAGES = (
+        "`dtrag review show` lists candidates with their ids, and `dtrag search --json` finds others.",
+        "`GET /review/{{item_id}}` lists candidates with their ids, and `POST /search` finds others.",
+    )
+    PASSAGE_HASHES = "`dtrag review show` prints it after @.", "`GET /review/{{item_id}}` has it as content_hash."
+    LIST_REVIEW = "`dtrag review list` shows the open ones.", "`GET /review` shows the open ones."
+    CORRECT_ITEM = "Give it one with: dtrag review correct", "Give it one with: POST /review/{{item_id}}/correct"
+    LIST_AGENTS = "`dtrag agents list` shows what there is.", "`GET /agents` shows what there is."
+    LIST_REGULATIONS = "All of them: dtrag regulations list", "All of them: GET /regulations"
+    ADD_REGULATIONS = "Read a regulation book with: dtrag ingest FILE", "Read a regulation book with: POST /documents"
+    LIST_ENTRIES = "`dtrag lexicon list --field own` shows them.", "`GET /lexicon` shows them."
+    ENTRY_WORDS = "See {option}.", "See the field {field}."
+    REPLACE_ENTRY = (
+        "Remove it first (dtrag lexicon remove {number}), then add one entry with all its official words.",
+        "Remove it first (DELETE /lexicon/{number}), then add one entry with all its official words.",
+    )
+    LIST_CATEGORIES = "`dtrag taxonomy tree` lists the categories.", "`GET /taxonomy/active/tree` lists the categories."
+    LIST_VERSIONS = "List them with: dtrag taxonomy list", "List them with: GET /taxonomy"
+    ACTIVATE = (
+        "Activate it with: dtrag taxonomy activate {version}",
+        "Activate it with: POST /taxonomy/{version}/activate",
+    )
+    RETURN_TO = (
+        "Return to it with: dtrag taxonomy rollback {version}",
+        "Return to it with: POST /taxonomy/{version}/rollback",
+    )
+    ACCEPT_WIDENING = (
+        "Review them with: dtrag taxonomy preview {version}; accept it with --accept-widening.",
+        "Review them with: GET /taxonomy/{version}/preview; accept it with accept_widening.",
+    )
+    LIST_TRACES = "`dtrag trace --list 20` shows the newest.", "`GET /traces` shows the newest."
+    LIST_TOOLS = "`dtrag tools list` shows all tools.", "`GET /tools` shows all tools."
+    REVIEW_TOOL = (
+        "Review it again with `dtrag tools list`, then approve that.",
+        ("Review it again with `GET /tools`, then approve that."),
+    )
+    APPROVE_TOOL = (
+        "Review it with `dtrag tools list`, then approve it again with: dtrag tools approve {tool}",
+        "Review it with `GET /tools`, then approve it again with: POST /tools/{tool}/approve",
+    )
+
+    def __init__(self, command: str, request: str) -> None:
+        self.command = command
+        self.request = request
 
 
 class DtragError(Exception):
@@ -15,12 +71,21 @@ class DtragError(Exception):
 
     exit_code: ClassVar[int] = 1
     http_status: ClassVar[int] = 500
+    advised: ClassVar[Advice | None] = None
+    """The advice of the message in the docstring."""
 
-    def __init__(self, message: str | None = None, **fields: object) -> None:
+    def __init__(self, message: str | None = None, advice: Advice | None = None, **fields: object) -> None:
         template = inspect.cleandoc(type(self).__doc__ or "")
-        super().__init__(message if message is not None else template.format(**fields).replace("\n", " "))
         self.has_own_message = message is not None
         self.fields = fields
+        self.over_http = message if message is not None else template.format(**fields).replace("\n", " ")
+        """The message for clients of the HTTP service; `str` is the one for the command line."""
+        advice = advice if message is not None else self.advised
+        if advice is None:
+            super().__init__(self.over_http)
+            return
+        super().__init__(f"{self.over_http} {advice.command.format(**fields)}")
+        self.over_http = f"{self.over_http} {advice.request.format(**fields)}"
 
 
 class InvalidInput(DtragError, ValueError):
@@ -37,9 +102,10 @@ class IncompleteRequest(InvalidInput):
 
 
 class NotFound(DtragError):
-    """There is no {kind} {name!r} that you may see. `dtrag documents` lists what there is."""
+    """There is no {kind} {name!r} that you may see."""
 
     http_status = 404
+    advised = Advice.LIST_DOCUMENTS
 
 
 class Unauthorized(DtragError):
@@ -149,10 +215,10 @@ class ToolServerFailed(DtragError):
 
 
 class ToolChanged(DtragError):
-    """The tool {tool!r} has changed since it was approved. Review it with `dtrag tools list`, then approve it again
-    with: dtrag tools approve {tool}"""
+    """The tool {tool!r} has changed since it was approved."""
 
     http_status = 409
+    advised = Advice.APPROVE_TOOL
 
 
 class ToolFailed(DtragError):

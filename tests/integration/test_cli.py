@@ -29,9 +29,10 @@ from dtrag.adapters.parsers.formats import FORMATS
 from dtrag.adapters.postgres.server import server
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
-from dtrag.delivery.cli import exit_codes, short_answer
+from dtrag.delivery.cli import exit_codes
+from dtrag.delivery.cli.ask import show_short
 from dtrag.delivery.cli.commands import app
-from dtrag.delivery.cli.demo import QUESTIONS
+from dtrag.delivery.cli.ingest import QUESTIONS
 from dtrag.delivery.cli.search import Mode
 from dtrag.retrieval.engine import MODES
 from dtrag.settings import FLAGS, Settings
@@ -210,7 +211,7 @@ async def test_all_sample_answers_fit_a_screen(cli: Cli, demo: Ran) -> None:
         answers = [await opened.ask(question) for question in SAMPLE_QUESTIONS]
     for answer in answers:
         console = Console(file=io.StringIO(), width=80, height=24, markup=False, emoji=False, highlight=False)
-        short_answer.show(answer, console)
+        show_short(answer, console)
         assert isinstance(console.file, io.StringIO)
         lines = console.file.getvalue().splitlines()
         assert len(lines) <= 23 and all(cell_len(line) <= 80 for line in lines), answer.question

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import re
 import signal
@@ -20,18 +21,21 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+import uvicorn
 
-from dtrag import __version__
 from dtrag.adapters.postgres.server import server
 from dtrag.app import App
-from dtrag.core.statements import statements_of
+from dtrag.core.documents import Answer, SearchMetrics
+from dtrag.delivery import local_socket
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.connections import ConnectionLimits, Connections
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.server import command_socket as side
-from dtrag.delivery.cli import exit_codes, own_process, reading
-from dtrag.delivery.local import operations, results
-from dtrag.delivery.local import socket as wire
+from dtrag.delivery.api.server import http_server
+from dtrag.delivery.api.server.owner_socket import owner_socket
+from dtrag.delivery.cli import exit_codes, reading
+from dtrag.delivery.cli.reading import Listing, OwnApp, RunningService, Source
 from dtrag.errors import Overloaded
-from dtrag.settings import Settings, answer_settings
+from dtrag.settings import Settings
 from tests.integration.cli_process import Cli, Ran
 from tests.store import Databases
 
@@ -59,10 +63,22 @@ def cli(app: App) -> Cli:
 
 
 @asynccontextmanager
-async def serving(app: App) -> AsyncIterator[Service]:
-    service = Service(app.settings, app)
-    async with side.local_socket(service):
-        yield service
+async def serving(app: App, settings: Settings | None = None) -> AsyncIterator[Service]:
+    """The service of an open app, on the socket of its data folder."""
+    api = create_app(settings or app.settings)
+    service: Service = api.state.service
+    service.opened = app
+    config = uvicorn.Config(api, lifespan="off", log_config=None, ws="none")
+    serving = http_server.HttpServer(config, Connections(ConnectionLimits()), lambda: None)
+    with owner_socket(service) as serving.owner:
+        running = asyncio.create_task(serving.serve([]))
+        while not serving.started:  # noqa: ASYNC110 - it has no event for this
+            await asyncio.sleep(0.01)
+        try:
+            yield service
+        finally:
+            serving.should_exit = serving.force_exit = True
+            await running
 
 
 async def call(cli: Cli, *arguments: str, **environment: str) -> Ran:
@@ -83,29 +99,29 @@ async def filled(app: App, tmp_path: Path) -> App:
 
 
 async def test_commands_use_the_service_and_print_the_same(filled: App, cli: Cli) -> None:
-    requests: dict[str, dict[str, Any]] = {
-        "ask": {"question": QUESTION, "categories": ["HR"]},
-        "search": {"query": "leave", "top_k": 5, "categories": None, "options": {"explain": True}},
-        "documents": {"limit": 100, "offset": 0},
-    }
-    alone: dict[str, Any] = {
-        name: await operations.OPERATIONS[name](filled, **arguments) for name, arguments in requests.items()
-    }
-    document = alone["documents"].documents[0].document_id
+    alone = OwnApp(filled)
+    answer = await alone.ask(QUESTION, {"taxonomy_paths": ["HR"]}, None)
+    results, _ = await alone.search("leave", 5, {"explain": True})
+    (listed_alone,) = (await alone.documents(Listing(100))).documents
     with never_alone():
         async with serving(filled):
             asked = await call(cli, "ask", *QUESTION.split(), "--category", "HR", "--json")
             searched = await call(cli, "search", "leave", "--explain", "--json")
             listed = await call(cli, "documents", "--json")
-            shown = await call(cli, "documents", "show", document, "--json")
+            shown = await call(cli, "documents", "show", listed_alone.document_id, "--json")
             absent = await call(cli, "documents", "show", "nonesuch", "--json")
-    assert asked.json["text"] == alone["ask"].answer.text
+            unknown = await call(cli, "ask", "leave", "--category", "HR/Leav")
+    assert asked.json["text"] == answer.text
     assert "26 days" in asked.json["text"] and asked.err == ""
-    assert [row["chunk_id"] for row in searched.json["results"]] == [row.chunk_id for row in alone["search"].results]
+    assert [row["chunk_id"] for row in searched.json["results"]] == [row.chunk_id for row in results]
     assert searched.json["results"][0]["explanation"]["terms"] == ["leave"]
-    assert listed.json["documents"][0]["document_id"] == document
+    assert listed.json["documents"] == [json.loads(json.dumps(dataclasses.asdict(listed_alone)))]
     assert "26 days" in shown.json["text"]
     assert (absent.code, absent.json["error"]["type"]) == (exit_codes.FAILURE, "NotFound")
+    assert absent.err == (
+        "dtrag: There is no document 'nonesuch' that you may see. `dtrag documents` lists what there is.\n"
+    )
+    assert "There is no category 'HR/Leav'. Nearest: HR/Leave." in unknown.err
 
 
 async def test_the_audit_log_names_the_local_owner(filled: App, cli: Cli) -> None:
@@ -113,25 +129,25 @@ async def test_the_audit_log_names_the_local_owner(filled: App, cli: Cli) -> Non
         async with serving(filled):
             await call(cli, "ask", QUESTION)
     (line,) = await filled.audit.newest(limit=1)
-    assert (line.entry.actor, line.entry.action, line.entry.decision) == ("local", "cli ask", "allowed")
+    assert (line.entry.actor, line.entry.action, line.entry.decision) == ("local", "POST /ask", "allowed")
     assert line.entry.scope is None and len(line.entry.subjects) == 1
+    assert line.entry.details["local_socket"] is True
     assert QUESTION not in str(line)
 
 
 async def test_the_socket_is_for_its_owner_only_and_goes_with_the_service(filled: App, cli: Cli) -> None:
-    inside = filled.settings.data_dir / wire.FOLDER
+    inside = filled.settings.data_dir / local_socket.FOLDER
     async with serving(filled):
         assert stat.S_IMODE(inside.stat().st_mode) == 0o700
-        assert stat.S_IMODE((inside / wire.SOCKET).stat().st_mode) == 0o600
+        assert stat.S_IMODE((inside / local_socket.SOCKET).stat().st_mode) == 0o600
         async with serving(filled):  # a second service of the folder does not take it over
             pass
         with never_alone():
             assert (await call(cli, "documents")).code == 0
-    assert not (inside / wire.SOCKET).exists()
+    assert not (inside / local_socket.SOCKET).exists()
     with closing(socket.socket(socket.AF_UNIX)) as killed:  # a killed service leaves its socket
-        killed.bind(str(inside / wire.SOCKET))
-    with pytest.raises(reading._NoService, match=r"^$"):
-        reading._from_service(filled.settings, "documents", {"limit": 1, "offset": 0})
+        killed.bind(str(inside / local_socket.SOCKET))
+    assert await asyncio.to_thread(refusal, filled.settings) == ""
     async with serving(filled):
         with never_alone():
             assert (await call(cli, "documents")).code == 0
@@ -139,8 +155,8 @@ async def test_the_socket_is_for_its_owner_only_and_goes_with_the_service(filled
 
 def refusal(settings: Settings) -> str:
     """Why a command with these settings does not use the service."""
-    with pytest.raises(reading._NoService) as refused:
-        reading._from_service(settings, "documents", {"limit": 1, "offset": 0})
+    with pytest.raises(reading.NoService) as refused, RunningService(settings):
+        pass
     return str(refused.value)
 
 
@@ -161,7 +177,7 @@ async def test_commands_ignore_a_service_with_other_settings_or_versions_or_one_
 
 
 async def test_direct_and_a_refusing_service_use_an_own_process_with_a_note(filled: App, cli: Cli) -> None:
-    made = await operations.OPERATIONS["documents"](filled, limit=100, offset=0)
+    made = await OwnApp(filled).documents(Listing(100))
 
     def alone(work: Any) -> Any:
         work.close()
@@ -178,65 +194,75 @@ async def test_direct_and_a_refusing_service_use_an_own_process_with_a_note(fill
     assert "The running service is not used: it has other settings (DTRAG_TRACES)." in other.err.splitlines()
 
 
+REQUEST = b"%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+
+
 async def test_a_command_that_leaves_ends_its_work(filled: App, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async def slow(app: App) -> None:
+    async def slow(*_arguments: object, **_options: object) -> None:
         begun.set()
         try:
             await asyncio.sleep(60)
         finally:
             ended.set()
 
-    monkeypatch.setattr(side, "OPERATIONS", {"slow": slow})
+    monkeypatch.setattr(App, "ask", slow)
+    body = b'{"question": "How long?"}'
     async with serving(filled):
-        with wire.socket_address(filled.settings.data_dir) as address:
-            reader, writer = await asyncio.open_unix_connection(address)
-        hello = {
-            "protocol": wire.PROTOCOL,
-            "version": __version__,
-            "settings": answer_settings(filled.settings),
-        }
-        writer.write(json.dumps(hello).encode() + b"\n" + b'{"operation": "slow", "arguments": {}}\n')
-        assert json.loads(await reader.readline()) == {"ready": True}
+        with local_socket.socket_address(filled.settings.data_dir) as address:
+            _, writer = await asyncio.open_unix_connection(address)
+        writer.write(REQUEST % (b"POST /ask", len(body), body))
         await asyncio.wait_for(begun.wait(), 5)
         writer.close()
         await asyncio.wait_for(ended.wait(), 5)
 
 
-@pytest.mark.parametrize("line", [b"\n", b"[]\n", b"{}\n", b"GET / HTTP/1.1\r\n", b"\xff\n", b"x" * 2_000_000, b""])
-async def test_a_client_that_is_not_dtrag_is_disconnected(filled: App, line: bytes) -> None:
-    async with serving(filled):
-        with wire.socket_address(filled.settings.data_dir) as address:
+async def test_the_socket_serves_the_whole_interface_to_the_owner_and_only_to_the_owner(
+    filled: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where keys are required, the owner of the folder needs none; a process of another user is disconnected."""
+
+    async def reply() -> bytes:
+        with local_socket.socket_address(filled.settings.data_dir) as address:
             reader, writer = await asyncio.open_unix_connection(address)
-        writer.write(line)
-        if not line:
-            writer.write_eof()
-        with suppress(ConnectionError):  # hung up with some of our bytes unread
-            assert await asyncio.wait_for(reader.read(), 5) == b""
-        writer.close()
+        with closing(writer):
+            writer.write(REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") % (b"GET /keys", 0, b""))
+            with suppress(ConnectionError):  # hung up with some of our bytes unread
+                return await asyncio.wait_for(reader.read(), 5)
+            return b""
+
+    await filled.keys.create("someone", "reader")
+    async with serving(filled):
+        assert b'"someone"' in await reply()
+        monkeypatch.setattr(http_server, "is_owner", lambda accepted: False)
+        assert await reply() == b""
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the way around long paths is /proc")
 async def test_a_long_path_of_the_data_folder_is_handled(folder: Path, filled: App) -> None:
     deep = folder / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
-    service = Service(Settings.load({}, data_dir=deep), filled)
-    async with side.local_socket(service):
-        same = Settings.load({}, data_dir=deep)
-        reply = await asyncio.to_thread(reading._from_service, same, "documents", {"limit": 1, "offset": 0})
-    assert isinstance(reply, dict) and reply["total"] == 1
+    same = Settings.load({}, data_dir=deep)
+    async with serving(filled, same):
+        assert await asyncio.to_thread(total, same) == 1
+
+
+def total(settings: Settings) -> int:
+    """The number of documents that the service has."""
+    with RunningService(settings) as service:
+        return reading._without_waiting(service.documents(Listing(1))).total
 
 
 class SilentService:
-    """A service that takes connections and says nothing, or no more than `words`."""
+    """A service that takes connections and answers nothing, or only the first request with `response`."""
 
-    def __init__(self, data_dir: Path, words: bytes = b"") -> None:
-        (data_dir / wire.FOLDER).mkdir(mode=0o700)
+    def __init__(self, data_dir: Path, response: bytes = b"") -> None:
+        (data_dir / local_socket.FOLDER).mkdir(mode=0o700)
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(data_dir / wire.FOLDER / wire.SOCKET))
+        self._listener.bind(str(data_dir / local_socket.FOLDER / local_socket.SOCKET))
         self._listener.listen()
-        self._words = words
+        self._response = response
         self.requested = threading.Event()
         self.left = threading.Event()
         threading.Thread(target=self._serve, daemon=True).start()
@@ -245,8 +271,9 @@ class SilentService:
         with self._listener:
             connection, _ = self._listener.accept()
         with connection, connection.makefile("rb") as lines:
-            lines.readline()
-            connection.sendall(self._words)
+            while lines.readline().strip():
+                pass
+            connection.sendall(self._response)
             if lines.readline():
                 self.requested.set()
             lines.read()
@@ -261,7 +288,7 @@ def test_a_service_that_does_not_respond_is_ignored(folder: Path) -> None:
 
 
 def test_ctrl_c_while_the_service_works_is_one_line_and_code_130(folder: Path) -> None:
-    service = SilentService(folder, b'{"ready": true}\n')
+    service = SilentService(folder, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
     process = Cli(folder).start("ask", "how", "long")
     assert service.requested.wait(30)
     process.send_signal(signal.SIGINT)
@@ -285,17 +312,16 @@ def test_ctrl_c_while_the_database_starts_leaves_nothing_running(folder: Path) -
 
 
 async def test_an_own_process_has_the_same_results_and_closes_its_resources(filled: App) -> None:
-    settings = filled.settings
     with patch("dtrag.adapters.postgres.server.server.EmbeddedServer.open", wraps=server.EmbeddedServer.open) as opened:
-        listing = await own_process.in_this_process(settings, "documents", {"limit": 100, "offset": 0})
-    assert isinstance(listing, results.DocumentPage) and listing.total == 1
+        listing = await reading.in_this_process(filled.settings, lambda source: source.documents(Listing(100)))
+    assert listing.total == 1
     assert opened.call_count == 2, "one attachment beside the imports, one of the app"
 
 
 def test_the_way_through_the_service_loads_no_engine(folder: Path) -> None:
     code = (
         "import sys; from dtrag.delivery.cli.main import main; "
-        "import dtrag.delivery.cli.reading, dtrag.delivery.cli.short_answer; main(['ask', '-h']); "
+        "import dtrag.delivery.cli.reading, dtrag.delivery.cli.ask; main(['ask', '-h']); "
         "heavy = {'numpy', 'psycopg', 'fastapi', 'langgraph', 'onnxruntime', 'asyncio', 'lxml', 'dtrag.app'}; "
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )
@@ -303,16 +329,51 @@ def test_the_way_through_the_service_loads_no_engine(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-async def test_results_come_through_json_unchanged(filled: App) -> None:
-    found = await operations.OPERATIONS["search"](
-        filled, query="leave", top_k=5, categories=None, options={"explain": True, "explain_documents": ("x",)}
-    )
-    assert results.from_json(results.SearchResults, json.loads(json.dumps(results.to_json(found)))) == found
-    answered: Any = await operations.OPERATIONS["ask"](filled, question=QUESTION, categories=None)
-    sent = results.from_json(results.AnswerResult, json.loads(json.dumps(results.to_json(answered))))
-    assert sent == answered
-    assert statements_of(sent.answer.reason) == statements_of(answered.answer.reason)
-    assert statements_of(sent.answer.reason)[0].code
+async def test_values_are_the_same_over_http(filled: App) -> None:
+    options = {"explain": True, "explain_documents": ("x",)}
+
+    async def values(source: Source) -> list[Any]:
+        results, metrics = await source.search("leave", 5, options)
+        answer = await source.ask(QUESTION, None, None)
+        page = await source.documents(Listing(1, text="leave", content_types=["text/markdown"], sort="title"))
+        document = await source.document(page.documents[0].document_id)
+        return [results, metrics, answer, page, document, await source.own_entries(), sorted(await source.categories())]
+
+    def through_service() -> list[Any]:
+        with RunningService(filled.settings) as service:
+            return reading._without_waiting(values(service))
+
+    async with serving(filled):
+        sent = await asyncio.to_thread(through_service)
+    for there, here in zip(sent, await values(OwnApp(filled)), strict=True):
+        assert type(there) is type(here)
+        assert comparable(there) == comparable(here)
+    assert sent[2].reason_statements[0].code
+
+
+def comparable(value: Any) -> Any:
+    """A value without times, ids of the run and what HTTP does not send."""
+    if isinstance(value, SearchMetrics):
+        times: dict[str, Any] = {field.name: 0.0 for field in dataclasses.fields(value) if field.name.endswith("_time")}
+        return dataclasses.replace(value, **times, cache_hit=False, pack=None, query=None, today=None)
+    if isinstance(value, Answer):
+        return dataclasses.replace(value, stages={}, trace_id="")
+    return value
+
+
+async def test_long_lists_come_in_pages(filled: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"{number}.md").write_text(f"# Title {number}\n\nText {number}.\n")
+    await filled.ingest(tmp_path)
+    monkeypatch.setattr(reading, "PAGE", 2)
+
+    def through_service(listing: Listing) -> reading.Documents:
+        with RunningService(filled.settings) as service:
+            return reading._without_waiting(service.documents(listing))
+
+    async with serving(filled):
+        for listing in (Listing(4, 1), Listing(5), Listing(100), Listing(3, sort="title")):
+            assert await asyncio.to_thread(through_service, listing) == await OwnApp(filled).documents(listing)
 
 
 async def test_a_korean_answer_has_a_korean_reason(filled: App, cli: Cli) -> None:
@@ -329,13 +390,14 @@ async def test_a_korean_answer_has_a_korean_reason(filled: App, cli: Cli) -> Non
 
 
 async def test_an_unknown_category_is_named_with_the_nearest(filled: App) -> None:
+    alone = OwnApp(filled)
     with pytest.raises(ValueError, match=r"There is no category 'HR/Leav'\. Nearest: HR/Leave"):
-        await operations.check_categories(filled, ["HR/Leav"])
+        await reading.check_categories(alone, ["HR/Leav"])
     with pytest.raises(ValueError, match=r"Nearest: HR/Leave\."):
-        await operations.check_categories(filled, ["leave"])
+        await reading.check_categories(alone, ["leave"])
     with pytest.raises(ValueError, match="dtrag taxonomy tree"):
-        await operations.check_categories(filled, ["Zzz"])
-    await operations.check_categories(filled, ["hr"])
+        await reading.check_categories(alone, ["Zzz"])
+    await reading.check_categories(alone, ["hr"])
 
 
 async def test_searches_of_commands_are_admitted_like_those_of_requests(filled: App, cli: Cli) -> None:
@@ -356,6 +418,6 @@ async def test_regulations_come_from_the_service_and_are_in_the_audit_log(app: A
     assert shown.json["document_id"] == ids["학칙"]
     assert shown.json["citations"][0] in cited.json["citations"]
     lines = {str(line.entry.action): line.entry for line in await app.audit.newest(limit=10)}
-    assert lines["cli provision"].subjects == [ids["학칙"]]
-    assert set(lines["cli regulations"].subjects) == set(ids.values())
-    assert "cli citations" in lines
+    assert lines["GET /regulations/show"].subjects == [ids["학칙"]]
+    assert set(lines["GET /regulations"].subjects) == set(ids.values())
+    assert "GET /regulations/citations" in lines

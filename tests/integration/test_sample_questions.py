@@ -12,7 +12,7 @@ import pytest
 
 from dtrag import Answer
 from dtrag.core.chat import Message
-from dtrag.delivery.cli.short_answer import confidences
+from dtrag.delivery.cli.ask import confidences
 from dtrag.opening import SyncApp
 from tests.store import Databases
 

@@ -20,7 +20,7 @@ from dtrag.core.manifest import AgentManifest, manifest_from_category
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import Taxonomy
-from dtrag.errors import BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
+from dtrag.errors import Advice, BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
 from dtrag.governance.review import offered_answer
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.run import Emit
@@ -374,4 +374,4 @@ def _today() -> datetime.date:
 
 def _not_found(agent_id: object) -> NotFound:
     name = str(agent_id)[:60]
-    return NotFound(f"There is no agent {name!r} that you may see. `dtrag agents list` shows what there is.")
+    return NotFound(f"There is no agent {name!r} that you may see.", Advice.LIST_AGENTS)

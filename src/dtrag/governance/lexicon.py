@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.lexicon_entry import SETTING, LexiconEntry
 from dtrag.core.text.analysis import normalise
-from dtrag.errors import Conflict, InvalidInput, NotFound
+from dtrag.errors import Advice, Conflict, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.own_entries import (
     MAX_CHARACTERS,
     MAX_ENTRIES,
@@ -107,7 +107,7 @@ class OwnLexicon:
                     new.append(present)
                     by_form |= dict.fromkeys(spoken, present)
                 elif (present.spoken, present.official) != (spoken, official):
-                    raise Conflict(_taken(present, spoken))
+                    raise _taken(present, spoken)
                 named.append(present)
             _check_size(changed)
             return changed, (named, new), number
@@ -150,17 +150,15 @@ def _named(entries: Sequence[LexiconEntry], number_or_form: int | str) -> Lexico
     for entry in entries:
         if entry.number == number_or_form or form in entry.spoken:
             return entry
-    raise NotFound(
-        f"There is no own entry {str(number_or_form)[:_SHOWN]!r} in the lexicon. "
-        "`dtrag lexicon list --field own` shows them."
-    )
+    raise NotFound(f"There is no own entry {str(number_or_form)[:_SHOWN]!r} in the lexicon.", Advice.LIST_ENTRIES)
 
 
-def _taken(present: LexiconEntry, spoken: Sequence[str]) -> str:
+def _taken(present: LexiconEntry, spoken: Sequence[str]) -> Conflict:
     form = next(form for form in spoken if form in present.spoken)
-    return (
-        f"Entry {present.number} has the spoken form {form!r} already, for {', '.join(present.official)}. "
-        f"Remove it first (dtrag lexicon remove {present.number}), then add one entry with all its official words."
+    return Conflict(
+        f"Entry {present.number} has the spoken form {form!r} already, for {', '.join(present.official)}.",
+        Advice.REPLACE_ENTRY,
+        number=present.number,
     )
 
 

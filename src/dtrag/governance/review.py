@@ -24,7 +24,7 @@ from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
-from dtrag.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound, StorageFull
+from dtrag.errors import Advice, Conflict, DatabaseUnavailable, InvalidInput, NotFound, StorageFull
 from dtrag.governance.review_answers import (
     answer_item,
     chosen_keys,
@@ -127,7 +127,7 @@ class Review:
         if content_hashes:
             raise InvalidInput("Content hashes are for the passages of an answer, but this item is about a document.")
         if item.node_id not in taxonomy.nodes or not _within(item.node_id, scope):
-            raise InvalidInput("The item proposes no category of the tree. Give it one with: dtrag review correct")
+            raise InvalidInput("The item proposes no category of the tree.", Advice.CORRECT_ITEM)
         return await self._decide(item, Decision("approved", caller.name, _now(), item.node_id, _note(note)), caller)
 
     async def correct(
@@ -248,7 +248,7 @@ class Review:
 
     async def _decide(self, item: Item, decision: Decision, caller: Caller) -> Item:
         if not await self._store.decide(item, decision):
-            raise Conflict("This item is decided already. List the open ones with: dtrag review list")
+            raise Conflict("This item is decided already.", Advice.LIST_REVIEW)
         subjects = [str(item.item_id), *([str(item.document_id)] if item.document_id else [])]
         details: dict[str, object] = {"kind": item.kind, "proposed": item.node_id}
         if decision.node_id is not None:
@@ -327,9 +327,7 @@ class Review:
         key = uuid_or_none(item_id)
         item = await self._store.get(key, scope, grants) if key is not None else None
         if item is None:
-            raise NotFound(
-                f"There is no item {str(item_id)[:60]!r} that you may see. `dtrag review list` shows the open ones."
-            )
+            raise NotFound(f"There is no item {str(item_id)[:60]!r} that you may see.", Advice.LIST_REVIEW)
         return item
 
     async def _seen(self, caller: Caller) -> tuple[Taxonomy, Scope]:

@@ -20,7 +20,7 @@ from dtrag.core.statements import rows_of as statement_rows
 from dtrag.core.taxonomy.review import ChosenRow, Item, OfferedAnswer, PassageView
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.text.analysis import clean, normalise
-from dtrag.errors import Conflict, InvalidInput
+from dtrag.errors import Advice, Conflict, InvalidInput
 from dtrag.ports import Index
 
 MAX_PASSAGES = 20
@@ -148,14 +148,13 @@ async def chosen_passages(
     keys = list(dict.fromkeys(chunk_ids))
     if not 1 <= len(keys) <= MAX_PASSAGES:
         raise InvalidInput(
-            f"An answer is corrected by 1 to {MAX_PASSAGES} passages that answer its question. "
-            "`dtrag review show` lists candidates with their ids, and `dtrag search --json` finds others."
+            f"An answer is corrected by 1 to {MAX_PASSAGES} passages that answer its question.", Advice.FIND_PASSAGES
         )
     current = await current_passages(_well_formed(keys), item, index, scope, taxonomy)
     _check_unchanged(keys, current, content_hashes)
     for key in keys:
         if key not in current:
-            raise InvalidInput(f"There is no passage {key[:60]!r} that you may see. `dtrag search --json` has ids.")
+            raise InvalidInput(f"There is no passage {key[:60]!r} that you may see.", Advice.PASSAGE_IDS)
     return rows_of([current[key] for key in keys])
 
 
@@ -180,7 +179,7 @@ def _check_unchanged(
     if content_hashes is None:
         return
     if not all(re.match(HASH_PATTERN, sent) for sent in content_hashes.values()):
-        raise InvalidInput("A content hash has 12 to 64 hexadecimal digits. `dtrag review show` prints it after @.")
+        raise InvalidInput("A content hash has 12 to 64 hexadecimal digits.", Advice.PASSAGE_HASHES)
     for key in keys:
         prefix, passage = content_hashes.get(key), current.get(key)
         if prefix is None:

@@ -14,7 +14,7 @@ from dtrag.core.taxonomy.operations import Add, Operation, Split, operations
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.taxonomy.versions import Diff, diff, parse_version
 from dtrag.core.text.analysis import clean
-from dtrag.errors import Conflict, InvalidInput, NotFound
+from dtrag.errors import Advice, Conflict, InvalidInput, NotFound
 from dtrag.governance import taxonomy_yaml
 from dtrag.ports import Recorder, TaxonomyStore, unrecorded
 
@@ -42,7 +42,7 @@ class TaxonomyVersions:
         parse_version(version)
         taxonomy = await self._store.tree(version)
         if taxonomy is None:
-            raise NotFound(f"There is no version {version!r} of the category tree. List them with: dtrag taxonomy list")
+            raise NotFound(f"There is no version {version!r} of the category tree.", Advice.LIST_VERSIONS)
         return taxonomy
 
     async def counts(self) -> dict[int, int]:
@@ -127,7 +127,7 @@ class TaxonomyVersions:
         def allowed(preview: Preview) -> None:
             if preview.widened and not accept_widening:
                 rejected.append(preview)
-                raise Conflict(_widening(preview))
+                raise _widening(preview)
 
         try:
             preview = await self._store.bring_in(version, kind, allowed, by=by, now=datetime.now(UTC))
@@ -176,10 +176,11 @@ def _figures(preview: Preview) -> dict[str, object]:
     return {"documents": preview.documents, "widened": [f"{row.kind} {row.name}" for row in preview.widened]}
 
 
-def _widening(preview: Preview) -> str:
+def _widening(preview: Preview) -> Conflict:
     gaining = [f"{row.kind} {row.name} ({row.gained:,})" for row in preview.widened]
     more = f" and {len(gaining) - _SHOWN} more" if len(gaining) > _SHOWN else ""
-    return (
-        f"With version {preview.version} documents become visible to {', '.join(gaining[:_SHOWN])}{more}. Review them "
-        f"with: dtrag taxonomy preview {preview.version}; accept it with --accept-widening (accept_widening over HTTP)."
+    return Conflict(
+        f"With version {preview.version} documents become visible to {', '.join(gaining[:_SHOWN])}{more}.",
+        Advice.ACCEPT_WIDENING,
+        version=preview.version,
     )

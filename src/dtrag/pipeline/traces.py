@@ -18,7 +18,7 @@ from dtrag.batch_writer import BatchWriter
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.retention import BEGINNING, TidyTimer, kept_since
 from dtrag.core.trace import Trace
-from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound, StorageFull
+from dtrag.errors import Advice, DatabaseUnavailable, InvalidInput, NotFound, StorageFull
 from dtrag.pipeline.run import Recording
 from dtrag.ports import DocumentVisibility, Index, TraceStore
 from dtrag.settings import Settings
@@ -222,5 +222,4 @@ def _withheld(trace: Trace) -> Trace:
 
 
 def _not_found(trace_id: object) -> NotFound:
-    advice = "`dtrag trace --list 20`, or GET /traces, shows the newest."
-    return NotFound(f"There is no trace {str(trace_id)[:60]!r} that you may see. {advice}")
+    return NotFound(f"There is no trace {str(trace_id)[:60]!r} that you may see.", Advice.LIST_TRACES)

@@ -6,7 +6,7 @@ from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.taxonomy.versions import active_paths, parse_version
-from dtrag.errors import NotFound
+from dtrag.errors import Advice, NotFound
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
 
@@ -60,5 +60,5 @@ async def _inactive(requested: str, run: Run) -> Taxonomy | None:
         raise NotFound("There is no such version of the category tree that you may see. Ask for active.")
     tree = await run.tree_of(requested)
     if tree is None:
-        raise NotFound(f"There is no version {requested!r} of the category tree. List them with: dtrag taxonomy list")
+        raise NotFound(f"There is no version {requested!r} of the category tree.", Advice.LIST_VERSIONS)
     return tree

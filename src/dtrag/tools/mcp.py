@@ -17,7 +17,7 @@ from typing import Any, Literal
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import scope_rows
 from dtrag.core.tool_approval import Approval, OfferedTool, State, fingerprint, problem, state
-from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, ToolChanged, ToolServerFailed
+from dtrag.errors import Advice, Conflict, DtragError, InvalidInput, NotFound, ToolChanged, ToolServerFailed
 from dtrag.ports import ApprovalStore, Recorder, ToolServer, unrecorded
 from dtrag.tools.registry import JsonObject, Tool, ToolRegistry
 
@@ -136,8 +136,8 @@ class McpTools:
         current = fingerprint(tool)
         if expected is not None and expected.lower() != current.hex():
             raise Conflict(
-                f"The tool {name!r} has changed since you reviewed it: its fingerprint is now {current.hex()}. "
-                "Review it again with `dtrag tools list`, then approve that."
+                f"The tool {name!r} has changed since you reviewed it: its fingerprint is now {current.hex()}.",
+                Advice.REVIEW_TOOL,
             )
         await self._approvals.put(Approval(name, current, caller.name, datetime.now(UTC)))
         await self._record_change(caller, "tools.approve", name, {"fingerprint": current.hex()})
@@ -277,4 +277,4 @@ class McpTools:
 
 
 def _unknown(reason: str) -> NotFound:
-    return NotFound(f"{reason} `dtrag tools list` shows all tools.")
+    return NotFound(reason, Advice.LIST_TOOLS)

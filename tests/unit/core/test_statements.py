@@ -75,7 +75,7 @@ def codes_of_errors() -> set[str]:
     """The codes of errors that say what their class says; the others always have a message of their own, or no HTTP."""
     own = {"dtrag_error", "invalid_input", "incomplete_request", "parse_failed"}
     own |= {"model_pull_failed", "no_active_app", "not_opened", "cannot_listen"}
-    classes = {name for name, each in vars(errors).items() if isinstance(each, type)}
+    classes = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, Exception)}
     names = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower() for name in classes}
     assert own < names
     return {f"error_{name}" for name in names - own if name != "class_var"}
@@ -160,7 +160,8 @@ def test_no_statement_or_error_names_a_variable_of_the_environment() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "stated"
     )
     told = [*stated_in_code]
-    told += [(name, kind.__doc__ or "") for name, kind in vars(errors).items() if isinstance(kind, type)]
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    told += [(kind.__name__, kind.__doc__ or "") for kind in kinds]
     told += list(korean_statements().items())
     variable = re.compile(r"\b(?:DTRAG|CBR|FEATURE|CORS|PIPELINE|TAXONOMY|DEBATE|TOOL|SENTRY|OPENAI)_[A-Z_]+\b")
     assert [(name, found[0]) for name, text in told if (found := variable.search(text))] == []
@@ -168,6 +169,9 @@ def test_no_statement_or_error_names_a_variable_of_the_environment() -> None:
 
 def test_reasons_are_in_the_language_of_the_answer() -> None:
     reason = stated("searched", "Searched: {passages} passages.", passages="5,040")
-    assert in_language_of(reason, "휴학은 네 학기까지입니다.") == "볼 수 있는 구절 5,040개를 찾아보았습니다."
-    assert in_language_of(reason, "Four terms at most.") == reason
-    assert in_language_of("No code.", "휴학은 네 학기까지입니다.") == "No code."
+    assert (
+        in_language_of("휴학은 네 학기까지입니다.", reason, statements_of(reason))
+        == "볼 수 있는 구절 5,040개를 찾아보았습니다."
+    )
+    assert in_language_of("Four terms at most.", reason, statements_of(reason)) == reason
+    assert in_language_of("휴학은 네 학기까지입니다.", "No code.", statements_of("No code.")) == "No code."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtrag.core.documents import Answer, CaseVotes, EarlierQuestion
-from dtrag.delivery.cli.earlier_questions import earlier_question_lines
+from dtrag.delivery.cli.ask import earlier_question_lines
 
 LEAVE = EarlierQuestion("c", "휴학은 몇 학기까지 되나요?", "2030-01-31", CaseVotes(2, 1))
 TERMS = EarlierQuestion("d", "휴학 기간은 얼마인가요?", "2030-02-01", CaseVotes(1, 0))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dtrag.core.taxonomy.operations import Add, Delete, Merge, Move, Operation, Rename, Split, SplitPart
 from dtrag.core.taxonomy.tree import MAX_DEPTH, ROOT, UNCLASSIFIED, CategoryPath, Node, Taxonomy
 from dtrag.core.text.analysis import normalise
-from dtrag.errors import InvalidInput
+from dtrag.errors import Advice, InvalidInput
 
 MOST_NODES = 10_000
 
@@ -217,7 +217,7 @@ class _Tree:
         for key in path.key:
             child = self.children.get(current, {}).get(key)
             if child is None:
-                raise InvalidInput(f"There is no category {str(path)!r}. `dtrag taxonomy tree` lists the categories.")
+                raise InvalidInput(f"There is no category {str(path)!r}.", Advice.LIST_CATEGORIES)
             current = child
         return current
 

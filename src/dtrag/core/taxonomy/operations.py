@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.errors import InvalidInput
+from dtrag.errors import Advice, InvalidInput
 
 MOST_OPERATIONS = 1_000
 MOST_PARTS = 100
@@ -206,7 +206,7 @@ def _part(row: object) -> SplitPart:
     try:
         document_ids = tuple(uuid.UUID(document) for document in documents)
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidInput("Documents are given by their ids; `dtrag documents` lists them.") from error
+        raise InvalidInput("Documents are given by their ids.", Advice.DOCUMENT_IDS) from error
     return SplitPart(_single(row["name"]), tuple(word.strip() for word in keywords), document_ids, _node(row))
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import NotRequired, TypedDict
 
 from fastapi import FastAPI, Request
@@ -14,8 +15,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dtrag import logs
-from dtrag.core.statements import StatementRow, rows_of, text_of_error
-from dtrag.delivery.api.commands_as_requests import as_requests
+from dtrag.core.statements import CodedText, StatementRow, rows_of, statements_of_error
 from dtrag.errors import DtragError
 
 _TYPES = {
@@ -70,9 +70,16 @@ class ErrorBody(TypedDict):
 
 
 def sentence(text: str) -> str:
-    """The text on one line, without lone surrogates, with a full stop at the end, and requests in place of commands."""
-    line = as_requests(" ".join(text.split())).encode("utf-8", "replace").decode("utf-8")
+    """The text on one line, without lone surrogates, with a full stop unless it ends with a command."""
+    line = " ".join(text.split()).encode("utf-8", "replace").decode("utf-8")
     return line if line.endswith((".", "!", "?")) or _ENDS_WITH_COMMAND.search(line) else f"{line}."
+
+
+def detail_of(error: DtragError) -> str:
+    """The message of an error for clients of the service, with its statements."""
+    text = error.over_http
+    statements = statements_of_error(error)
+    return CodedText(text, tuple(replace(each, text=text) for each in statements)) if len(statements) == 1 else text
 
 
 @contextmanager
@@ -120,7 +127,11 @@ async def _dtrag_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, DtragError)  # noqa: S101 - registered for this class
     wait_s = error.fields.get("seconds")
     headers = {"Retry-After": str(wait_s)} if wait_s is not None and error.http_status in {429, 503} else None
-    return error_response(error.http_status, text_of_error(error), type(error).__name__, headers=headers)
+    kind = type(error).__name__
+    if getattr(request.state, "from_owner", False):  # a command prints it
+        body = {"detail": str(error), "type": kind, "request_id": logs.request_id.get()}
+        return JSONResponse(body, error.http_status, headers=headers)
+    return error_response(error.http_status, detail_of(error), kind, headers=headers)
 
 
 async def _framework_error(request: Request, error: Exception) -> JSONResponse:

@@ -18,8 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from dtrag import logs
-from dtrag.core.statements import text_of_error
-from dtrag.delivery.api.errors import ErrorBody, error_body
+from dtrag.delivery.api.errors import ErrorBody, detail_of, error_body
 from dtrag.delivery.api.request_tasks import InFlight, cancelled, client_gone, result_of
 from dtrag.errors import DtragError
 from dtrag.pipeline.run import Emit
@@ -102,7 +101,7 @@ def failure_of(feed: EventFeed[Any]) -> ErrorBody | None:
     try:
         feed.result()
     except DtragError as error:
-        return error_body(text_of_error(error), type(error).__name__)
+        return error_body(detail_of(error), type(error).__name__)
     except Exception as error:  # noqa: BLE001 - the response has started: the only way to report it is an event
         _LOG.error("a stream failed unexpectedly", exc_info=error)
         return error_body(f"Internal error; the request id is {logs.request_id.get()}", "InternalError")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.delivery.cli.console import Facts, Rows, data, plural, show_json, show_result
 from dtrag.delivery.cli.context import Json, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
@@ -47,15 +48,8 @@ def create(
         return await opened.agents.create(version or active.version, node_paths, options, name=name), active
 
     agent, active = with_app(context, create_agent)
-    from dtrag.delivery.cli.console import data, note, show_json
-
-    if as_json:
-        show_json(agent.as_dict(active))
-    else:
-        data().print(f"Created {agent.agent_id} ({agent.name})", soft_wrap=True)
-        for unresolved in agent.unresolved(active):
-            note(f"{unresolved} is not in the tree yet; no document belongs to it.")
-    return OK
+    absent = [f"{path} is not in the tree yet; no document belongs to it." for path in agent.unresolved(active)]
+    return show_result(as_json, agent.as_dict(active), f"Created {agent.agent_id} ({agent.name})", notes=absent)
 
 
 @app.command("list")
@@ -71,20 +65,13 @@ def list_agents(
         return *(await opened.agents.every(limit, offset)), await opened.agents.taxonomy()
 
     agents, total, taxonomy = with_app(context, page)
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
-
-    if as_json:
-        rows = [agent.as_dict(taxonomy) for agent in agents]
-        show_json({"agents": rows, "total": total, "limit": limit, "offset": offset})
-        return OK
-    if agents:
-        cells = [(str(agent.agent_id), agent.name, _branches(agent), agent.edition) for agent in agents]
-        data().print(table(("Id", "Name", "Branches", "Edition"), cells, whole=("Id", "Edition")))
-    if total:
-        note(f"{len(agents):,} of {plural(total, 'agent')}")
-    else:
-        note('There are no agents yet. Create one with: dtrag agents create --path "AI/ML"')
-    return OK
+    rows = [agent.as_dict(taxonomy) for agent in agents]
+    cells = [(str(agent.agent_id), agent.name, _branches(agent), agent.edition) for agent in agents]
+    listed = Rows(("Id", "Name", "Branches", "Edition"), cells, whole=("Id", "Edition"))
+    none = 'There are no agents yet. Create one with: dtrag agents create --path "AI/ML"'
+    count = f"{len(agents):,} of {plural(total, 'agent')}" if total else none
+    value = {"agents": rows, "total": total, "limit": limit, "offset": offset}
+    return show_result(as_json, value, listed, notes=[count])
 
 
 @app.command("show")
@@ -97,19 +84,14 @@ def show_agent(context: typer.Context, agent_id: AgentId, as_json: Json = False)
         return agent, usage, budget, await opened.agents.taxonomy()
 
     agent, usage, budget, taxonomy = with_app(context, load)
-    from dtrag.delivery.cli.console import data, facts, show_json
-
-    if as_json:
-        spending = {
-            "day": usage.day.isoformat(),
-            "calls": usage.calls,
-            "tokens": usage.tokens,
-            "krw": usage.krw,
-            "tokens_per_day": budget.tokens,
-            "krw_per_day": budget.krw,
-        }
-        show_json({**agent.as_dict(taxonomy), "spending": spending})
-        return OK
+    spending = {
+        "day": usage.day.isoformat(),
+        "calls": usage.calls,
+        "tokens": usage.tokens,
+        "krw": usage.krw,
+        "tokens_per_day": budget.tokens,
+        "krw_per_day": budget.krw,
+    }
     retrieval, features = agent.manifest.retrieval, agent.manifest.features.as_dict()
     rows = [
         ("Name", agent.name),
@@ -127,8 +109,7 @@ def show_agent(context: typer.Context, agent_id: AgentId, as_json: Json = False)
     unresolved = agent.unresolved(taxonomy)
     if unresolved:
         rows.insert(4, ("Not in tree", ", ".join(unresolved)))
-    data().print(facts(rows))
-    return OK
+    return show_result(as_json, {**agent.as_dict(taxonomy), "spending": spending}, Facts(rows))
 
 
 @app.command("export")
@@ -142,7 +123,6 @@ def export(
 ) -> int:
     """Print the current manifest as YAML, for version control or exchange."""
     agent = with_app(context, lambda opened: opened.agents.get(agent_id))
-    from dtrag.delivery.cli.console import data, show_json
     from dtrag.governance.agents import manifest_yaml
 
     if output is not None:
@@ -158,13 +138,7 @@ def export(
 def delete(context: typer.Context, agent_id: AgentId, as_json: Json = False) -> int:
     """Delete an agent with all its editions; documents stay."""
     with_app(context, lambda opened: opened.agents.delete(agent_id))
-    from dtrag.delivery.cli.console import data, show_json
-
-    if as_json:
-        show_json({"deleted": agent_id})
-    else:
-        data().print(f"Deleted {agent_id}")
-    return OK
+    return show_result(as_json, {"deleted": agent_id}, f"Deleted {agent_id}")
 
 
 @app.command("search")
@@ -186,8 +160,6 @@ def search(
     from dtrag.delivery.cli.search import as_json_metrics, as_json_rows, show, show_notes
 
     if as_json:
-        from dtrag.delivery.cli.console import show_json
-
         rows, metrics_row = as_json_rows(results), as_json_metrics(metrics)
         show_json({"agent_id": agent_id, "query": query, "results": rows, "metrics": metrics_row})
     else:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.delivery.cli.console import Rows, data, facts, note, plural, safe, show_json, show_result
 from dtrag.delivery.cli.context import Json, invocation, run_async, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
@@ -41,20 +43,10 @@ def list_lines(
         context,
         lambda opened: opened.audit.newest(limit=limit, since=earliest, until=latest, actor=actor, action=action),
     )
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
-
-    if as_json:
-        show_json({"lines": [row_as_dict(row) for row in rows]})
-        return OK
-    if rows:
-        listed = [
-            (r.number, f"{r.entry.at:%m-%d %H:%M:%S}", r.entry.actor, r.entry.action, r.entry.decision) for r in rows
-        ]
-        data().print(table(("Number", "When", "Who", "What", "Decision"), listed, whole=("Number", "When", "Decision")))
-        note(plural(len(rows), "line"))
-    else:
-        note("There are no such lines.")
-    return OK
+    listed = [(r.number, f"{r.entry.at:%m-%d %H:%M:%S}", r.entry.actor, r.entry.action, r.entry.decision) for r in rows]
+    shown = Rows(("Number", "When", "Who", "What", "Decision"), listed, whole=("Number", "When", "Decision"))
+    count = plural(len(rows), "line") if rows else "There are no such lines."
+    return show_result(as_json, {"lines": [row_as_dict(row) for row in rows]}, shown, notes=[count])
 
 
 @app.command("verify")
@@ -71,7 +63,7 @@ def verify(
     --expect the next run also detects lines removed from the end.
     """
     from dtrag.core.access.audit_chain import ChainHead
-    from dtrag.delivery.cli.progress import progress
+    from dtrag.delivery.cli.console import progress
 
     expected = ChainHead.parse(expect) if expect else None
 
@@ -80,24 +72,17 @@ def verify(
             return await opened.audit.verify(expected, lambda done: show(done, None, f"{done:,} lines"))
 
     verdict = with_app(context, check)
-    from dtrag.delivery.cli.console import data, note, plural, show_json
-
-    if as_json:
-        show_json(
-            {
-                "ok": verdict.ok,
-                "lines": verdict.head.number,
-                "head": str(verdict.head),
-                "first_bad": verdict.first_bad,
-                "reason": verdict.reason,
-            }
-        )
-    elif verdict.ok:
-        data().print(str(verdict.head), soft_wrap=True)
-        note(f"{plural(verdict.head.number, 'line')}, all unchanged.")
-    else:
-        data().print(f"Damaged: {verdict.reason}.", soft_wrap=True)
-        note("The lines before it are unchanged. Compare with a backup of the database.")
+    value = {
+        "ok": verdict.ok,
+        "lines": verdict.head.number,
+        "head": str(verdict.head),
+        "first_bad": verdict.first_bad,
+        "reason": verdict.reason,
+    }
+    advice = "The lines before it are unchanged. Compare with a backup of the database."
+    if verdict.ok:
+        advice = f"{plural(verdict.head.number, 'line')}, all unchanged."
+    show_result(as_json, value, str(verdict.head) if verdict.ok else f"Damaged: {verdict.reason}.", notes=[advice])
     return OK if verdict.ok else FAILURE
 
 
@@ -128,7 +113,7 @@ def isolation(
     async def run() -> Proof:
         from dtrag.app import open_app
         from dtrag.delivery.api.app import serve_opened
-        from dtrag.delivery.cli.progress import progress
+        from dtrag.delivery.cli.console import progress
         from dtrag.isolation.live import check_live
         from dtrag.isolation.proof import prove
 
@@ -140,7 +125,6 @@ def isolation(
                 return await check_live(opened, requests, seed=seed, on_progress=show)
 
     proof = run_async(run())
-    from dtrag.delivery.cli.console import data, facts, note, safe, show_json
 
     result = proof.as_dict()
     if report is not None:
@@ -188,7 +172,6 @@ def _rows(proof: Proof) -> list[tuple[str, str]]:
 def _time(option: str | None) -> datetime.datetime | None:
     if option is None:
         return None
-    from dtrag.errors import InvalidInput
 
     try:
         time = datetime.datetime.fromisoformat(option.strip())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.delivery.cli.console import Facts, note, show_result
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 
@@ -44,7 +45,7 @@ def calibrate(
         raise typer.BadParameter("give either a file of questions (with or without --dry-run), or --reset alone")
     if questions is None:
         return _reset(context, as_json)
-    from dtrag.delivery.cli.progress import progress
+    from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.calibration import read_questions
 
     judged = read_questions(questions)
@@ -58,14 +59,11 @@ def calibrate(
             )
 
     result = with_app(context, fit)
-    from dtrag.delivery.cli.console import data, facts, note, show_json
-
-    if as_json:
-        show_json(as_dict(result, stored=result.helps and not dry_run))
-    else:
-        data().print(facts(_rows(result)))
-        for refusal in result.refusals:
-            note(f"Refused for model {refusal.model} ({METHODS[refusal.method]}): {'; '.join(refusal.reasons)}.")
+    refusals = [
+        f"Refused for model {refusal.model} ({METHODS[refusal.method]}): {'; '.join(refusal.reasons)}."
+        for refusal in result.refusals
+    ]
+    show_result(as_json, as_dict(result, stored=result.helps and not dry_run), Facts(_rows(result)), notes=refusals)
     if result.missed:
         note(
             f"For {result.missed:,} answerable questions the answer was not among the retrieved passages: "
@@ -85,15 +83,8 @@ def _outcome(result: Calibrated, dry_run: bool) -> str:
 
 def _reset(context: typer.Context, as_json: bool) -> int:
     was_calibrated = with_app(context, lambda opened: opened.uncalibrate())
-    from dtrag.delivery.cli.console import data, show_json
-
-    if as_json:
-        show_json({"reset": was_calibrated})
-    elif was_calibrated:
-        data().print("Back to the shipped confidence.")
-    else:
-        data().print("There was no calibration: nothing to reset.")
-    return OK
+    done = "Back to the shipped confidence." if was_calibrated else "There was no calibration: nothing to reset."
+    return show_result(as_json, {"reset": was_calibrated}, done)
 
 
 def as_dict(result: Calibrated, *, stored: bool) -> Mapping[str, object]:

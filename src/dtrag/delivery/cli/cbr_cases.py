@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dtrag.delivery.cli.context import Json, with_app
-from dtrag.delivery.cli.exit_codes import OK
+from dtrag.delivery.cli.console import Facts, Rows, note, plural, show_result
+from dtrag.delivery.cli.context import Json, question_of, with_app
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.core.cases.case import Case
@@ -46,10 +47,9 @@ def suggest(
 ) -> int:
     """Show the cases whose questions are most similar, best first."""
     from dtrag.core.cases.case import SimilarityMethod
-    from dtrag.delivery.cli.question import question_of
 
     text = question_of(query)
-    found = with_app(
+    suggested = with_app(
         context,
         lambda opened: opened.cases.suggest(
             text,
@@ -60,34 +60,31 @@ def suggest(
             prefix=subcategories,
         ),
     )
-    from dtrag.delivery.cli.console import data, note, show_json, table
     from dtrag.memory.case_results import case_row
 
-    if as_json:
-        show_json(
-            {
-                "query": text,
-                "suggestions": [{**case_row(case), "similarity_score": score} for case, score in found.cases],
-                "similarity_method": found.method.value,
-                "execution_time_ms": found.milliseconds,
-                "log_id": found.log_id,
-                "notes": list(found.notes),
-            }
-        )
-        return OK
-    if found.cases:
-        rows = [
-            (f"{score:.2f}", case.query, "/".join(case.category_path), f"{case.quality_score:.2f}", case.case_id)
-            for case, score in found.cases
-        ]
-        data().print(table(("Same", "Question", "Category", "Quality", "Id"), rows, whole=("Same", "Quality")))
-    else:
-        note("There is no case to suggest.")
-    for remark in found.notes:
-        note(remark)
-    if found.cases and found.log_id is not None:
-        note(f"To vote: dtrag cbr feedback {found.log_id} ID thumbs_up")
-    return OK
+    value = {
+        "query": text,
+        "suggestions": [{**case_row(case), "similarity_score": score} for case, score in suggested.cases],
+        "similarity_method": suggested.method.value,
+        "execution_time_ms": suggested.milliseconds,
+        "log_id": suggested.log_id,
+        "notes": list(suggested.notes),
+    }
+    rows = [
+        (f"{score:.2f}", case.query, "/".join(case.category_path), f"{case.quality_score:.2f}", case.case_id)
+        for case, score in suggested.cases
+    ]
+    votable = suggested.cases and suggested.log_id is not None
+    return show_result(
+        as_json,
+        value,
+        Rows(("Same", "Question", "Category", "Quality", "Id"), rows, whole=("Same", "Quality")),
+        notes=[
+            "" if suggested.cases else "There is no case to suggest.",
+            *suggested.notes,
+            f"To vote: dtrag cbr feedback {suggested.log_id} ID thumbs_up" if votable else "",
+        ],
+    )
 
 
 def add(
@@ -110,7 +107,6 @@ def add(
 ) -> int:
     """Add a case. With passages it can be reused, once votes or later answers confirm it."""
     from dtrag.core.cases.case import DEFAULT_QUALITY
-    from dtrag.delivery.cli.question import question_of
 
     text, values = question_of(query), _metadata(metadata)
     case = with_app(
@@ -126,7 +122,6 @@ def add(
             as_of=as_of,
         ),
     )
-    from dtrag.delivery.cli.console import note
     from dtrag.memory.case_results import notes_on
 
     for text in notes_on(case):
@@ -137,12 +132,8 @@ def add(
 def show(context: typer.Context, case_id: CaseId, as_json: Json = False) -> int:
     """Show one case, archived or not."""
     case = with_app(context, lambda opened: opened.cases.get(case_id))
-    from dtrag.delivery.cli.console import data, facts, show_json
     from dtrag.memory.case_results import case_row
 
-    if as_json:
-        show_json(case_row(case))
-        return OK
     rows = [
         ("Id", case.case_id),
         ("Question", case.query or "(stored without text)"),
@@ -158,8 +149,7 @@ def show(context: typer.Context, case_id: CaseId, as_json: Json = False) -> int:
         ("Created", case.created_at.isoformat()),
         ("Changed", case.updated_at.isoformat()),
     ]
-    data().print(facts(rows))
-    return OK
+    return show_result(as_json, case_row(case), Facts(rows))
 
 
 def list_cases(
@@ -176,29 +166,26 @@ def list_cases(
 ) -> int:
     """List the cases by id."""
     page = with_app(context, lambda opened: opened.cases.page(limit, after, status=status, stale=stale))
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
     from dtrag.memory.case_results import listed_row
 
-    if as_json:
-        show_json({"cases": [listed_row(row) for row in page.cases], "limit": limit, "next": page.next})
-        return OK
-    if page.cases:
-        rows = [
-            (
-                row.case.case_id,
-                row.case.query or "(without text)",
-                f"{row.case.quality_score:.2f}",
-                row.case.usage_count,
-                "stale" if row.stale else row.case.status,
-            )
-            for row in page.cases
-        ]
-        columns = ("Id", "Question", "Quality", "Votes", "State")
-        data().print(table(columns, rows, whole=("Quality", "Votes", "State")))
-    note(plural(len(page.cases), "case") if page.cases or page.next else "There are no such cases.")
-    if page.next is not None:
-        note(f"More: dtrag cbr list --after {page.next}")
-    return OK
+    rows = [
+        (
+            row.case.case_id,
+            row.case.query or "(without text)",
+            f"{row.case.quality_score:.2f}",
+            row.case.usage_count,
+            "stale" if row.stale else row.case.status,
+        )
+        for row in page.cases
+    ]
+    count = plural(len(page.cases), "case") if page.cases or page.next else "There are no such cases."
+    more = "" if page.next is None else f"More: dtrag cbr list --after {page.next}"
+    return show_result(
+        as_json,
+        {"cases": [listed_row(row) for row in page.cases], "limit": limit, "next": page.next},
+        Rows(("Id", "Question", "Quality", "Votes", "State"), rows, whole=("Quality", "Votes", "State")),
+        notes=[count, more],
+    )
 
 
 def set_case(
@@ -231,13 +218,7 @@ def set_case(
 def delete(context: typer.Context, case_id: CaseId, as_json: Json = False) -> int:
     """Delete a case with its votes and the interactions that name only it."""
     with_app(context, lambda opened: opened.cases.delete(case_id))
-    from dtrag.delivery.cli.console import data, safe, show_json
-
-    if as_json:
-        show_json({"deleted": case_id})
-    else:
-        data().print(safe(f"Deleted {case_id}"), soft_wrap=True)
-    return OK
+    return show_result(as_json, {"deleted": case_id}, f"Deleted {case_id}")
 
 
 def feedback(
@@ -259,29 +240,21 @@ def feedback(
         context,
         lambda opened: opened.cases.feedback(log_id, case_id, FeedbackType(vote), success=False if failed else None),
     )
-    from dtrag.delivery.cli.console import data, safe, show_json
 
-    if as_json:
-        show_json(
-            {
-                "log_id": log_id,
-                "case_id": case.case_id,
-                "feedback": vote,
-                "quality_score": case.quality_score,
-                "usage_count": case.usage_count,
-                "success_rate": case.success_rate,
-            }
-        )
-    else:
-        votes = f"{case.usage_count:,} vote{'' if case.usage_count == 1 else 's'}"
-        data().print(safe(f"{case.case_id}: quality {case.quality_score:.2f}, {votes}"), soft_wrap=True)
-    return OK
+    value = {
+        "log_id": log_id,
+        "case_id": case.case_id,
+        "feedback": vote,
+        "quality_score": case.quality_score,
+        "usage_count": case.usage_count,
+        "success_rate": case.success_rate,
+    }
+    voted = f"{case.case_id}: quality {case.quality_score:.2f}, {plural(case.usage_count, 'vote')}"
+    return show_result(as_json, value, voted)
 
 
 def _metadata(text: str | None) -> dict[str, Any]:
     import json
-
-    from dtrag.errors import InvalidInput
 
     if text is None:
         return {}
@@ -295,11 +268,6 @@ def _metadata(text: str | None) -> dict[str, Any]:
 
 
 def _show_change(word: str, case: Case, as_json: bool) -> int:
-    from dtrag.delivery.cli.console import data, safe, show_json
     from dtrag.memory.case_results import case_row
 
-    if as_json:
-        show_json(case_row(case))
-    else:
-        data().print(safe(f"{word} {case.case_id}"), soft_wrap=True)
-    return OK
+    return show_result(as_json, case_row(case), f"{word} {case.case_id}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dtrag.delivery.cli.console import Rows, cropped, plural, safe, show_result
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 
@@ -26,26 +28,23 @@ def audit(context: typer.Context, as_json: Json = False) -> int:
     that refer to themselves, and ones that a reader voted down.
     """
     report = with_app(context, lambda opened: opened.case_auditor.audit())
-    from dtrag.delivery.cli.console import cropped, data, note, plural, safe, show_json, table
     from dtrag.memory.audit import FINDINGS, NEED_A_PERSON
 
-    code = FAILURE if report.needs_a_person else OK
-    if as_json:
-        show_json(report.as_dict())
-        return code
-    counts = [(report.count(finding), text) for finding, text in FINDINGS.items()]
-    data().print(table(("Cases", "Finding"), [(f"{count:,}", text) for count, text in counts], whole=("Cases",)))
+    counts = [(f"{report.count(finding):,}", text) for finding, text in FINDINGS.items()]
     rows = [row for row in report.rows if row["finding"] in NEED_A_PERSON]
-    for row in rows[:_SHOWN]:
-        line = f"{row['case_id']}: {row['finding'].replace('_', ' ')}, {row['details']}"
-        data().print(safe(cropped(line, 80)))
-    if len(rows) > _SHOWN:
-        note(f"{len(rows) - _SHOWN:,} more: --json has all of them.")
-    note(
-        f"{plural(report.examined, 'case')}, {report.archived:,} archived; {report.reusable:,} cite live passages, "
-        f"{report.without_sources:,} cite none and are only suggested."
+    lines = [f"{row['case_id']}: {row['finding'].replace('_', ' ')}, {row['details']}" for row in rows[:_SHOWN]]
+    show_result(
+        as_json,
+        report.as_dict(),
+        Rows(("Cases", "Finding"), counts, whole=("Cases",)),
+        *(cropped(safe(line), 80) for line in lines),
+        notes=[
+            f"{len(rows) - _SHOWN:,} more: --json has all of them." if len(rows) > _SHOWN else "",
+            f"{plural(report.examined, 'case')}, {report.archived:,} archived; {report.reusable:,} cite live passages, "
+            f"{report.without_sources:,} cite none and are only suggested.",
+        ],
     )
-    return code
+    return FAILURE if report.needs_a_person else OK
 
 
 def consolidate(
@@ -64,31 +63,25 @@ def consolidate(
     """
     if sum((dry_run, undo is not None, runs)) > 1:
         raise typer.BadParameter("give only one of --dry-run, --undo and --runs")
-    from dtrag.delivery.cli.console import data, note, plural, safe, show_json, table
 
     if undo is not None:
         restored = with_app(context, lambda opened: opened.consolidation.undo(undo))
-        if as_json:
-            show_json({"run": undo, "restored": restored})
-        else:
-            data().print(safe(f"Restored {plural(restored, 'case')} of {undo}"), soft_wrap=True)
-        return OK
+        done = f"Restored {plural(restored, 'case')} of {undo}"
+        return show_result(as_json, {"run": undo, "restored": restored}, done)
     if runs:
         listed = with_app(context, lambda opened: opened.consolidation.runs())
         rows: list[dict[str, Any]] = [{"run": name, **_counted(counts)} for name, counts in listed.items()]
-        if as_json:
-            show_json({"runs": rows})
-        elif rows:
-            data().print(table(("Run", "Merged", "Poor", "Unused"), [tuple(row.values()) for row in rows]))
-        else:
-            note("No run can be undone: none has archived cases.")
-        return OK
+        shown = Rows(("Run", "Merged", "Poor", "Unused"), [tuple(row.values()) for row in rows])
+        none = "" if rows else "No run can be undone: none has archived cases."
+        return show_result(as_json, {"runs": rows}, shown, notes=[none])
     report = with_app(context, lambda opened: opened.consolidation.run(dry_run=dry_run))
-    if as_json:
-        show_json(_report_row(report))
-    else:
-        _print_report(report)
-    return OK
+    lines = [
+        f"{each.case.case_id}: {each.reason}" + (f" into {each.into.case_id}" if each.into is not None else "")
+        for each in report.archived[:_SHOWN]
+    ]
+    return show_result(
+        as_json, _report_row(report), *(cropped(safe(line), 80) for line in lines), notes=_report_notes(report)
+    )
 
 
 def _counted(counts: Any) -> dict[str, int]:
@@ -113,24 +106,19 @@ def _report_row(report: ConsolidationReport) -> dict[str, Any]:
     }
 
 
-def _print_report(report: ConsolidationReport) -> None:
-    from dtrag.delivery.cli.console import cropped, data, note, plural, safe
-
-    for archiving in report.archived[:_SHOWN]:
-        into = f" into {archiving.into.case_id}" if archiving.into is not None else ""
-        data().print(safe(cropped(f"{archiving.case.case_id}: {archiving.reason}{into}", 80)))
+def _report_notes(report: ConsolidationReport) -> Iterator[str]:
     counts = ", ".join(f"{report.count(reason):,} {reason}" for reason in ("merged", "poor", "unused"))
     examined = plural(report.examined, "case")
     if report.made_from_review:
-        note(f"{plural(report.made_from_review, 'case')} made from earlier decisions of reviewers.")
+        yield f"{plural(report.made_from_review, 'case')} made from earlier decisions of reviewers."
     if report.dry_run:
-        note(f"{examined} examined; would be archived: {counts}. Nothing was changed.")
+        yield f"{examined} examined; would be archived: {counts}. Nothing was changed."
     elif not report.archived:
-        note(f"{examined} examined; nothing to archive.")
+        yield f"{examined} examined; nothing to archive."
     else:
-        note(f"{examined} examined; archived: {counts}. Undo: dtrag cbr consolidate --undo {report.run_id}")
+        yield f"{examined} examined; archived: {counts}. Undo: dtrag cbr consolidate --undo {report.run_id}"
     if report.changed_meanwhile:
-        note(f"{plural(report.changed_meanwhile, 'case')} changed meanwhile: run the command again.")
+        yield f"{plural(report.changed_meanwhile, 'case')} changed meanwhile: run the command again."
 
 
 def reflect(context: typer.Context, dry_run: DryRun = False, as_json: Json = False) -> int:
@@ -140,34 +128,28 @@ def reflect(context: typer.Context, dry_run: DryRun = False, as_json: Json = Fal
     they are not reused, and their questions wait in the review queue.
     """
     report = with_app(context, lambda opened: opened.reflection.reflect(dry_run=dry_run))
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
-
-    if as_json:
-        show_json(
-            {
-                "dry_run": dry_run,
-                "examined": report.examined,
-                "votes": report.votes,
-                "success_rate": None if report.success_rate is None else round(report.success_rate, 6),
-                "cases": [_reflected_row(each) for each in report.cases],
-            }
-        )
-        return OK
     rows = [
         (f"{each.success_rate:.0%}", f"{each.votes:,}", each.case.case_id, each.advice or "It helps.")
         for each in report.cases[:_SHOWN]
     ]
-    if rows:
-        data().print(table(("Helped", "Votes", "Case", "Advice"), rows, whole=("Helped", "Votes")))
     queued = sum(each.in_review for each in report.cases)
     overall = "" if report.success_rate is None else f", {report.success_rate:.0%} of which report a success"
-    note(f"{plural(report.examined, 'case')} with {plural(report.votes, 'vote')}{overall}.")
+    in_review = "" if dry_run else f" {plural(queued, 'question')} in the review queue: dtrag review"
+    judged = "" if report.cases else "No case has 10 votes: too few for a judgement."
     if report.bad:
-        in_review = "" if dry_run else f" {plural(queued, 'question')} in the review queue: dtrag review"
-        note(f"{plural(len(report.bad), 'case')} failed more often than helped.{in_review}")
-    elif not report.cases:
-        note("No case has 10 votes: too few for a judgement.")
-    return OK
+        judged = f"{plural(len(report.bad), 'case')} failed more often than helped.{in_review}"
+    return show_result(
+        as_json,
+        {
+            "dry_run": dry_run,
+            "examined": report.examined,
+            "votes": report.votes,
+            "success_rate": None if report.success_rate is None else round(report.success_rate, 6),
+            "cases": [_reflected_row(each) for each in report.cases],
+        },
+        Rows(("Helped", "Votes", "Case", "Advice"), rows, whole=("Helped", "Votes")),
+        notes=[f"{plural(report.examined, 'case')} with {plural(report.votes, 'vote')}{overall}.", judged],
+    )
 
 
 def _reflected_row(each: ReflectedCase) -> dict[str, Any]:

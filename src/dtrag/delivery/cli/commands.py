@@ -14,23 +14,16 @@ from dtrag.delivery.cli import (
     audit,
     calibrate,
     cbr,
-    demo,
-    doctor,
     documents,
     evaluate,
-    evaluate_cases,
-    feedback,
     imagine,
     ingest,
+    installation,
     keys,
     lexicon,
-    licences,
-    models,
     regulations,
     review,
     search,
-    serve,
-    settings,
     taxonomy,
     tools,
     trace,
@@ -79,7 +72,7 @@ app.command()(ingest.ingest)
 app.command()(search.search)
 app.command()(ask.ask)
 app.command()(trace.trace)
-app.command()(feedback.feedback)
+app.command()(trace.feedback)
 app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
 app.add_typer(keys.app, name="keys")
@@ -91,13 +84,12 @@ app.add_typer(regulations.app, name="regulations")
 app.add_typer(lexicon.app, name="lexicon")
 app.add_typer(imagine.app, name="imagine")
 app.add_typer(tools.app, name="tools")
-app.command("up")(serve.up)
-app.command()(demo.demo)
-app.command()(doctor.doctor)
-app.command()(settings.settings)
-app.add_typer(models.app, name="models")
-app.command()(licences.licences)
-evaluate.app.command("cbr")(evaluate_cases.cbr)
+app.command("up")(installation.up)
+app.command()(ingest.demo)
+app.command()(installation.doctor)
+app.command()(installation.settings)
+app.add_typer(installation.models_app, name="models")
+app.command()(installation.licences)
 app.add_typer(evaluate.app, name="eval")
 app.command()(ingest.reindex)
 app.command()(calibrate.calibrate)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Unpack, ca
 import typer
 
 from dtrag.delivery.cli.exit_codes import TERMINATED, Ended
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.settings import Settings
 
 T = TypeVar("T")
+
+MOST_CHARACTERS = 100_000
+"""Maximum read from standard input: more than a question may have, less than a file sent by mistake."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Direct = Annotated[bool, typer.Option("--direct", help="Do not use a running `dtrag up` of this data folder.")]
@@ -74,6 +79,19 @@ class Invocation:
 def invocation(context: typer.Context) -> Invocation:
     """The invocation of a command."""
     return cast("Invocation", context.find_root().obj)
+
+
+def question_of(words: Sequence[str]) -> str:
+    """The words joined; a single `-` reads standard input to its end. Raises `InvalidInput`."""
+    if list(words) != ["-"]:
+        return " ".join(words)
+    try:
+        text = sys.stdin.read(MOST_CHARACTERS).strip()
+    except UnicodeDecodeError as error:
+        raise InvalidInput("Standard input is not UTF-8 text: it contains no question.") from error
+    if not text:
+        raise InvalidInput("Standard input is empty: it contains no question.")
+    return text
 
 
 def with_app(context: typer.Context, work: Callable[[App], Awaitable[T]]) -> T:

@@ -12,6 +12,20 @@ from urllib.parse import urldefrag
 
 import typer
 
+from dtrag.delivery.cli.console import (
+    Facts,
+    cropped,
+    cropped_before,
+    data,
+    note,
+    notes,
+    place,
+    plural,
+    safe,
+    show_json,
+    show_result,
+    table,
+)
 from dtrag.delivery.cli.context import Direct, Json, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.errors import InvalidInput, NotFound
@@ -21,7 +35,7 @@ if TYPE_CHECKING:
 
     from dtrag.app import App
     from dtrag.core.documents import DocumentSummary
-    from dtrag.delivery.local.results import DocumentPage
+    from dtrag.delivery.cli.reading import Documents
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List, show and delete documents.")
 
@@ -77,15 +91,14 @@ def list_documents(
     as_json: Json = False,
 ) -> int:
     """List the documents with their files, the newest first."""
-    from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import DocumentPage
+    from dtrag.delivery.cli.reading import Listing, Source, check_categories, read
 
-    listing = {"text": text, "content_types": content_type, "sort": sort.value, "after": after}
-    arguments = {"limit": limit, "offset": offset, "category": category, "listing": listing}
-    page = read(context, "documents", arguments, DocumentPage, direct=direct)
+    async def page_of(source: Source) -> Documents:
+        await check_categories(source, [category] if category else None)
+        return await source.documents(Listing(limit, offset, text, category, content_type or (), sort.value, after))
+
+    page = read(context, page_of, direct=direct)
     if as_json:
-        from dtrag.delivery.cli.console import show_json
-
         rows = [asdict(summary) for summary in page.documents]
         total = {"documents": page.total, "chunks": page.chunks, "vectors_pending": page.vectors_pending}
         show_json({"documents": rows, "total": total, "limit": limit, "offset": offset, "next": page.next})
@@ -100,15 +113,8 @@ def show_document(
 ) -> int:
     """Show one document with its text."""
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import DocumentResult
 
-    document = read(context, "document", {"document_id": document_id}, DocumentResult, direct=direct)
-    summary, text = document.summary, document.text
-    from dtrag.delivery.cli.console import data, facts, place, safe, show_json
-
-    if as_json:
-        show_json({**asdict(summary), "text": text})
-        return OK
+    summary, text = read(context, lambda source: source.document(document_id), direct=direct)
     rows = [
         ("Title", summary.title),
         ("Id", summary.document_id),
@@ -120,11 +126,7 @@ def show_document(
         ("Indexed", summary.processed_at),
     ]
     rows += [(str(name), str(value)) for name, value in summary.metadata.items()]
-    console = data()
-    console.print(facts(rows))
-    console.print()
-    console.print(safe(text), soft_wrap=True)
-    return OK
+    return show_result(as_json, {**asdict(summary), "text": text}, Facts(rows), f"\n{text}")
 
 
 @app.command("delete")
@@ -168,20 +170,11 @@ def delete_documents(
         if not _confirmed(selected):
             return OK
         deleted = with_app(context, lambda opened: delete(opened, selected))
-    _show_deleted(selected, deleted, dry_run=dry_run, as_json=as_json)
-    return OK
-
-
-def _show_deleted(selected: Sequence[DocumentSummary], deleted: int, *, dry_run: bool, as_json: bool) -> None:
-    from dtrag.delivery.cli.console import data, plural, show_json
-
-    if as_json:
-        rows = [{"document_id": d.document_id, "title": d.title, "source_url": d.source_url} for d in selected]
-        show_json({"deleted": deleted, "documents": rows})
-    elif dry_run:
+    if dry_run and not as_json:
         _preview(selected)
-    else:
-        data().print(f"Deleted {plural(deleted, 'document')}")
+        return OK
+    rows = [{"document_id": d.document_id, "title": d.title, "source_url": d.source_url} for d in selected]
+    return show_result(as_json, {"deleted": deleted, "documents": rows}, f"Deleted {plural(deleted, 'document')}")
 
 
 def _is_id(target: str) -> bool:
@@ -193,8 +186,6 @@ def _is_id(target: str) -> bool:
 
 
 def _preview(selected: Sequence[DocumentSummary]) -> None:
-    from dtrag.delivery.cli.console import note, notes, place, plural, table
-
     rows = [(document.title, "/".join(document.taxonomy_path), place(document.source_url)) for document in selected]
     notes().print(table(("Title", "Category", "Source"), rows[:SHOWN]))
     more = f", {len(rows) - SHOWN:,} of them not shown (--dry-run --json lists all)" if len(rows) > SHOWN else ""
@@ -209,9 +200,7 @@ def _confirmed(selected: Sequence[DocumentSummary]) -> bool:
     return typer.confirm("Delete these documents?", err=True)
 
 
-def _show_page(page: DocumentPage, *, selects: bool) -> None:
-    from dtrag.delivery.cli.console import data, note, plural
-
+def _show_page(page: Documents, *, selects: bool) -> None:
     console = data()
     for summary in page.documents:
         _show_row(summary, console)
@@ -231,8 +220,6 @@ def _show_row(summary: DocumentSummary, console: Console) -> None:
     """Two lines: title, category and number of chunks; id and file."""
     from rich.cells import cell_len
     from rich.text import Text
-
-    from dtrag.delivery.cli.console import cropped, cropped_before, place, plural, safe
 
     facts = f" · {'/'.join(summary.taxonomy_path) or 'no category'} · {plural(summary.chunks, 'chunk')}"
     # Lines are cropped to the width of a terminal only.

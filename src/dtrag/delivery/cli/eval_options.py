@@ -11,13 +11,114 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dtrag.delivery.cli.console import data, facts, note, show_json
 from dtrag.delivery.cli.context import Json, invocation, run_async
-from dtrag.delivery.cli.eval_outputs import Against, Keep, Outputs, Report, Save, deliver, show
 from dtrag.delivery.cli.exit_codes import OK
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from dtrag.core.evaluation_run import EvaluationRun
+    from dtrag.app import App
+    from dtrag.core.evaluation_run import EvaluationRun, Kind, RunRow
+    from dtrag.evaluation.comparison import Comparison
     from dtrag.settings import Settings
+
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="RUN.json", help="Save the run: settings, versions, a row for each question.", show_default=False
+    ),
+]
+Against = Annotated[
+    Path | None,
+    typer.Option(metavar="RUN.json", help="Compare with a saved run, question by question.", show_default=False),
+]
+Report = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Write a report that ends in .md, .html, .json or .jsonl.", show_default=False),
+]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the run in the database, for GET /evaluations.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The options of one call."""
+
+    save: Path | None = None
+    against: Path | None = None
+    report: Sequence[Path] = ()
+    keep: bool = False
+
+    @classmethod
+    def checked(cls, save: Path | None, against: Path | None, report: Sequence[Path] | None, *, keep: bool) -> Outputs:
+        """The options. Raises `InvalidInput` now for what would fail after the run."""
+        from dtrag.evaluation.report import FORMATS, read_run
+
+        for file in report or ():
+            if file.suffix not in FORMATS:
+                raise InvalidInput(f"{file} must end in one of {', '.join(FORMATS)}: the ending chooses the format.")
+        for file in [*(report or ()), *([save] if save else [])]:
+            if not file.absolute().parent.is_dir():
+                raise InvalidInput(f"{file} cannot be written: the folder {file.absolute().parent} does not exist.")
+        if against is not None:
+            read_run(against)
+        return cls(save, against, tuple(report or ()), keep)
+
+
+def run_of(app: App, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: str) -> EvaluationRun:
+    """The run of an app: its models and what else changes results."""
+    import dtrag
+    from dtrag.core.evaluation_run import EvaluationRun
+
+    settings = {
+        "analyzer": app.analyzer.id,
+        "embedder": app.embedder.id if app.embedder is not None else "none",
+        "reranker": app.reranker.id if app.reranker is not None else "none",
+        "model": app.model.id if app.model is not None else "none",
+        "regulations": app.settings.regulations,
+        "judge": app.judge.id,
+        **more,
+    }
+    return EvaluationRun(kind, dataset, dtrag.__version__, settings, tuple(rows))
+
+
+async def deliver(run: EvaluationRun, outputs: Outputs, settings: Settings) -> Comparison | None:
+    """Save, report and keep the run; the comparison, if there is one. Raises `InvalidInput`."""
+    from dtrag.app import open_app
+    from dtrag.evaluation.comparison import compare
+    from dtrag.evaluation.report import read_run, write_report
+
+    comparison = compare(run, read_run(outputs.against)) if outputs.against else None
+    for file in [*([outputs.save] if outputs.save else []), *outputs.report]:
+        write_report(file.with_suffix(".json") if file is outputs.save and not file.suffix else file, run, comparison)
+    if outputs.keep:
+        async with open_app(settings) as app:
+            await app.evaluations.keep(run)
+    return comparison
+
+
+def show(
+    lines: Sequence[tuple[str, str]], measured: Mapping[str, object], comparison: Comparison | None, *, as_json: bool
+) -> None:
+    """Print the measures, and the comparison if there is one."""
+    if as_json:
+        show_json({**measured, **({"against": comparison.as_dict()} if comparison else {})})
+        return
+    data().print(facts(lines))
+    if comparison is None:
+        return
+    rows = [
+        ("", f"against the run of {comparison.baseline.created_at:%Y-%m-%d %H:%M}, {comparison.questions:,} questions")
+    ]
+    rows += [
+        (
+            change.name.replace("_", " "),
+            f"{change.difference:+.3f}  [{change.low:+.3f}, {change.high:+.3f}]  {change.verdict}",
+        )
+        for change in comparison.measures
+    ]
+    data().print()
+    data().print(facts(rows))
+
 
 NoEmbedder = Annotated[bool, typer.Option("--no-embedder", help="Create no vectors, as DTRAG_EMBEDDER=none.")]
 Folder = Annotated[
@@ -59,8 +160,6 @@ class EvaluationCall:
         notes: Sequence[str],
     ) -> int:
         """Print the notes, deliver the run and show the measures; the exit code."""
-        from dtrag.delivery.cli.console import note
-
         for text in notes:
             note(text)
         show(lines, measured, run_async(deliver(run, self.outputs, settings)), as_json=self.as_json)

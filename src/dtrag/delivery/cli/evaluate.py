@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from dtrag.delivery.cli.console import Rows, show_result
 from dtrag.delivery.cli.context import Json, run_async, with_app
-from dtrag.delivery.cli.eval_options import EvaluationCall, Must, evaluation
-from dtrag.delivery.cli.eval_outputs import run_of
-from dtrag.delivery.cli.exit_codes import OK
+from dtrag.delivery.cli.eval_options import EvaluationCall, Must, evaluation, run_of
 from dtrag.delivery.cli.search import Mode
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dtrag.core.documents import SearchMetrics, SearchResult
     from dtrag.core.evaluation_run import EvaluationRun, RunRow, RunSummary
     from dtrag.evaluation.answers import AnswerMeasures, AnswerSet
+    from dtrag.evaluation.case_memory import AskedQuestion, Plan
     from dtrag.evaluation.retrieval import RetrievalMeasures, RetrievalSet
     from dtrag.settings import Settings
 
@@ -56,8 +57,7 @@ def retrieval(
 async def indexed(settings: Settings, corpus: Path) -> AsyncIterator[tuple[App, list[str]]]:
     """An app with the corpus in a temporary database, and the notes on its ingestion."""
     from dtrag.app import open_throwaway
-    from dtrag.delivery.cli.progress import ingest_progress
-    from dtrag.errors import InvalidInput
+    from dtrag.delivery.cli.console import ingest_progress
 
     async with open_throwaway(settings) as app:
         with ingest_progress("Indexing the corpus") as update:
@@ -73,7 +73,7 @@ async def _measure(
     settings: Settings, dataset: RetrievalSet, mode: str
 ) -> tuple[RetrievalMeasures, list[str], EvaluationRun]:
     from dtrag.core.access.confinement import OWNER
-    from dtrag.delivery.cli.progress import progress
+    from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.retrieval import evaluate
 
     async with indexed(settings, dataset.corpus) as (app, ingest_notes):
@@ -116,7 +116,7 @@ def answers(call: EvaluationCall, *, must: Must = None) -> int:
 async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasures, list[str], EvaluationRun]:
     from dtrag.core.access.confinement import OWNER
     from dtrag.core.access.scope import EVERYTHING
-    from dtrag.delivery.cli.progress import progress
+    from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.answers import evaluate_answers
 
     async with indexed(settings, dataset.corpus) as (app, ingest_notes):
@@ -152,20 +152,14 @@ def runs(
     async def load(opened: App) -> list[RunSummary]:
         return await opened.evaluations.newest(limit)
 
-    kept = with_app(context, load)
-    from dtrag.delivery.cli.console import data, note, show_json, table
-
-    if as_json:
-        show_json({"evaluations": [run.as_dict() for run in kept]})
-    elif not kept:
-        note("No run was kept yet. Keep one with: dtrag eval answers DIR --keep")
-    else:
-        rows = [
-            (str(run.run_id), f"{run.created_at:%Y-%m-%d %H:%M}", run.kind, run.dataset, f"{run.questions:,}")
-            for run in kept
-        ]
-        data().print(table(("run", "time", "kind", "dataset", "questions"), rows, whole=("run",)))
-    return OK
+    summaries = with_app(context, load)
+    rows = [
+        (str(run.run_id), f"{run.created_at:%Y-%m-%d %H:%M}", run.kind, run.dataset, f"{run.questions:,}")
+        for run in summaries
+    ]
+    none = "" if summaries else "No run was kept yet. Keep one with: dtrag eval answers DIR --keep"
+    shown = Rows(("run", "time", "kind", "dataset", "questions"), rows, whole=("run",))
+    return show_result(as_json, {"evaluations": [run.as_dict() for run in summaries]}, shown, notes=[none])
 
 
 @app.command("quality")
@@ -199,7 +193,7 @@ def quality(
 
 async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRun, list[str]]:
     from dtrag.core.access.confinement import OWNER
-    from dtrag.delivery.cli.progress import progress
+    from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.quality import RAGQualityEvaluator
     from dtrag.evaluation.quality_set import evaluate_quality
 
@@ -220,3 +214,111 @@ async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRu
         if failed:
             notes.append(f"The judge {app.judge.id} failed for {failed:,} questions; words decided there.")
         return run_of(app, "quality", dataset.name, rows), notes
+
+
+FLAG = "cbr_enabled"
+
+
+@app.command("cbr")
+@evaluation
+def cbr(
+    call: EvaluationCall,
+    *,
+    wrong: Annotated[float, typer.Option(min=0, max=1, help="Share of ratings that are wrong.")] = 0.0,
+    corrections: Annotated[
+        bool, typer.Option(help="A reviewer chooses the relevant passages for answers that were rated down.")
+    ] = True,
+) -> int:
+    """Measure what the case memory gains and harms.
+
+    Half of the questions are asked and rated in a temporary database. Then
+    the same ones in slightly other words (repeat), and the other half
+    (other), are asked with the memory and without it.
+    """
+    settings = call.settings()
+    from dtrag.evaluation.case_memory import Plan, rows_of
+    from dtrag.evaluation.retrieval import read_retrieval_set
+
+    dataset = read_retrieval_set(call.folder, call.corpus, call.limit)
+    run, facts, notes = run_async(_measure_cases(settings, dataset, Plan(wrong_ratings=wrong, corrections=corrections)))
+    measured = cast("Mapping[str, object]", {**run.summary().as_dict(), "taught": facts})
+    return call.finish(run, settings, rows_of(run, facts), measured, notes)
+
+
+async def _measure_cases(
+    settings: Settings, dataset: RetrievalSet, plan: Plan
+) -> tuple[EvaluationRun, Mapping[str, int], list[str]]:
+    from dtrag.delivery.cli.console import progress
+    from dtrag.evaluation.case_memory import evaluate_case_memory, rows
+    from dtrag.settings import set_feature_flag
+
+    async with indexed(settings, dataset.corpus) as (opened, notes):
+        try:
+            with progress("Asking") as advance:
+                measured = await evaluate_case_memory(
+                    dataset.questions,
+                    _AppMemory(opened),
+                    plan,
+                    lambda done, total: advance(done, total, f"{done:,}/{total:,} questions"),
+                )
+        finally:
+            set_feature_flag(FLAG, None)
+        options = {"wrong": f"{plan.wrong_ratings:g}", "corrections": str(plan.corrections)}
+        run = run_of(opened, "cases", dataset.name, rows(measured), **options)
+        return run, measured.taught(), notes
+
+
+class _AppMemory:
+    """An open app as `MemoryUnderTest`."""
+
+    def __init__(self, opened: App) -> None:
+        self._app = opened
+
+    async def ask(self, question: str, *, memory: bool) -> AskedQuestion:
+        """The answer, with its passages as they are now."""
+        from dtrag.core.access.confinement import OWNER
+        from dtrag.core.access.scope import EVERYTHING
+        from dtrag.evaluation.case_memory import AskedQuestion
+        from dtrag.settings import set_feature_flag
+
+        set_feature_flag(FLAG, memory)
+        response = await self._app.pipeline.execute(question, scope=OWNER)
+        retrieved = [chunk["chunk_id"] for chunk in response.retrieved_chunks]
+        cited = list(dict.fromkeys(citation.chunk_id for citation in response.citations))
+        taxonomy = (await self._app.index.snapshot()).taxonomy
+        passages = await self._app.index.fetch(list(dict.fromkeys((*retrieved, *cited))), EVERYTHING, taxonomy)
+        before = response.answered_before
+        return AskedQuestion(
+            trace_id=response.trace_id,
+            question=question,
+            text=response.answer,
+            decision=response.decision,
+            confidence=response.confidence,
+            retrieved=[passages[key] for key in retrieved if key in passages],
+            cited=[passages[key] for key in cited if key in passages],
+            shown_case=before.case_id if before is not None else None,
+            unfinished=response.unfinished,
+        )
+
+    async def rate(self, asked: AskedQuestion, *, up: bool) -> None:
+        """The rating of the answer, by its asker."""
+        await self._app.feedback.give(asked.trace_id, thumbs="up" if up else "down")
+
+    async def correct(self, asked: AskedQuestion, chunk_ids: Sequence[str]) -> None:
+        """Through the review queue, as a reviewer does it."""
+        from dtrag.core.taxonomy.review import OfferedAnswer
+
+        offered = OfferedAnswer(
+            question=asked.question,
+            text=asked.text,
+            decision=asked.decision,
+            confidence=asked.confidence,
+            cited=tuple(passage.chunk_id for passage in asked.cited),
+            retrieved=tuple(passage.chunk_id for passage in asked.retrieved),
+            reasons=("The answer was rated down.",),
+        )
+        await self._app.review.offer_answer(offered, None)
+        items, _ = await self._app.review.waiting(1_000)
+        for item in items:
+            if item.kind == "answer" and item.proposal["question"] == asked.question:
+                await self._app.review.correct(str(item.item_id), passages=chunk_ids)

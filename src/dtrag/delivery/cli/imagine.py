@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from dtrag.core.access.confinement import OWNER
+from dtrag.delivery.cli.console import data, fill_vectors, note, plural, safe, show_json, show_result
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
-from dtrag.delivery.cli.vectors import fill_vectors
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ def run(
 
 async def run_with_progress(opened: App, scope: Scope, most: int | None = None, *, wait: bool = True) -> ImagineReport:
     """Run with progress, and make the vectors of the questions."""
-    from dtrag.delivery.cli.progress import progress
+    from dtrag.delivery.cli.console import progress
 
     with progress("Imagining") as update:
         report = await opened.imagination.run(
@@ -81,8 +81,6 @@ def list_questions(context: typer.Context, *, category: Category = None, as_json
     They are never text of a document: no answer quotes them.
     """
     rows = with_app(context, lambda opened: _rows(opened, category))
-    from dtrag.delivery.cli.console import data, note, plural, safe, show_json
-
     if as_json:
         show_json({"passages": rows})
         return OK
@@ -116,7 +114,7 @@ def import_file(
     """
 
     async def imported(opened: App) -> ImagineReport:
-        from dtrag.delivery.cli.progress import progress
+        from dtrag.delivery.cli.console import progress
 
         scope = await _scope(opened, category)
         with progress("Importing") as update, _opened(file) as lines:
@@ -136,8 +134,6 @@ def export(context: typer.Context, *, category: Category = None, as_json: Json =
     """Print the imagined questions as JSON lines, for `dtrag imagine import`."""
     rows = with_app(context, lambda opened: _rows(opened, category))
     if as_json:
-        from dtrag.delivery.cli.console import show_json
-
         show_json({"passages": rows})
         return OK
     for row in rows:
@@ -148,9 +144,6 @@ def export(context: typer.Context, *, category: Category = None, as_json: Json =
 @app.command("drop")
 def drop(context: typer.Context, *, category: Category = None, yes: Yes = False, as_json: Json = False) -> int:
     """Delete the imagined questions; the documents stay."""
-    from dtrag.delivery.cli.console import data, plural, show_json
-    from dtrag.errors import InvalidInput
-
     if not yes:
         if not sys.stdin.isatty():
             raise InvalidInput("Nothing was deleted: there is no terminal to ask on. Add --yes to delete them.")
@@ -161,14 +154,12 @@ def drop(context: typer.Context, *, category: Category = None, yes: Yes = False,
         return await opened.imagination.drop(await _scope(opened, category))
 
     count = with_app(context, dropped)
-    if as_json:
-        show_json({"dropped": count})
-    else:
-        data().print(f"Deleted {plural(count, 'imagined question')}")
-    return OK
+    return show_result(as_json, {"dropped": count}, f"Deleted {plural(count, 'imagined question')}")
 
 
 async def _scope(opened: App, category: str | None) -> Scope:
+    from dtrag.core.access.confinement import OWNER
+
     return await opened.branch(category, scope=OWNER)
 
 
@@ -180,8 +171,6 @@ async def _rows(opened: App, category: str | None) -> list[Mapping[str, object]]
 
 
 def _opened(file: Path) -> TextIO:
-    from dtrag.errors import InvalidInput
-
     try:
         return file.open(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -190,17 +179,12 @@ def _opened(file: Path) -> TextIO:
 
 def price(estimate: Estimate) -> str:
     """The estimate as a sentence."""
-    from dtrag.delivery.cli.console import plural
-
     tokens = f"about {estimate.input_tokens:,} tokens to {estimate.model}, about {estimate.output_tokens:,} back"
     cost = f"about {estimate.cost:,.0f} won" if estimate.cost else "no price is set (DTRAG_LLM_PRICES)"
     return f"{plural(estimate.passages, 'passage')} without questions: {tokens}; {cost}"
 
 
 def _confirmed(estimate: Estimate) -> bool:
-    from dtrag.delivery.cli.console import note
-    from dtrag.errors import InvalidInput
-
     note(price(estimate))
     if not sys.stdin.isatty():
         raise InvalidInput("Nothing was sent: there is no terminal to ask on. Add --yes to send these passages.")
@@ -208,14 +192,9 @@ def _confirmed(estimate: Estimate) -> bool:
 
 
 def _show(context: typer.Context, report: ImagineReport | None, as_json: bool) -> int:
-    from dtrag.delivery.cli.console import note, show_json
-
     if report is None:
-        if as_json:
-            show_json({"passages": 0, "questions": 0})
-        else:
-            note("Every passage has imagined questions already.")
-        return OK
+        none = "Every passage has imagined questions already."
+        return show_result(as_json, {"passages": 0, "questions": 0}, notes=[none])
     if as_json:
         show_json(questions_as_dict(report))
     else:
@@ -241,8 +220,6 @@ def questions_as_dict(report: ImagineReport) -> Mapping[str, object]:
 
 def show_report(report: ImagineReport) -> None:
     """Print what a run or an import did, and what it left out."""
-    from dtrag.delivery.cli.console import data, note, plural
-
     data().print(f"{plural(report.questions, 'imagined question')} of {plural(report.passages, 'passage')} stored")
     if report.usage.calls:
         note(f"{plural(report.usage.calls, 'call')}, {report.usage.tokens:,} tokens, {report.usage.cost:,.0f} won")

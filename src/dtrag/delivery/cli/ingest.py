@@ -1,4 +1,4 @@
-"""`dtrag ingest` and `dtrag reindex`: index files and folders, or the stored texts again."""
+"""`dtrag ingest`, `reindex` and `demo`: index files and folders, the stored texts again, or the samples."""
 
 from __future__ import annotations
 
@@ -6,23 +6,37 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.core.access.confinement import OWNER
-from dtrag.delivery.cli.context import Json, with_app
+from dtrag.delivery.cli.ask import NO_LANGUAGE_MODEL, show_notes
+from dtrag.delivery.cli.ask import show as show_answer
+from dtrag.delivery.cli.console import (
+    command_name,
+    data,
+    facts,
+    fill_vectors,
+    note,
+    plural,
+    safe,
+    show_json,
+    show_result,
+    table,
+)
+from dtrag.delivery.cli.context import Json, invocation, run_async, with_app
 from dtrag.delivery.cli.exit_codes import OK, SOME_FILES_FAILED, USAGE
-from dtrag.delivery.cli.vectors import fill_vectors
-from dtrag.errors import InvalidInput
+from dtrag.errors import DtragError, InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
+    from dtrag.core.documents import Answer
     from dtrag.ingestion.exclusion import Excluded
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.sources import IngestReport
+    from dtrag.settings import Settings
 
 SHOWN_CHANGES = 20
 SHOWN_SKIPPED = 5
@@ -98,7 +112,7 @@ def ingest(
         return _show_plan(plan, as_json, force=prune_all)
 
     async def run(opened: App) -> IngestReport:
-        from dtrag.delivery.cli.progress import ingest_progress
+        from dtrag.delivery.cli.console import ingest_progress
 
         if imagine:
             opened.imagination.require_model()
@@ -118,9 +132,9 @@ def ingest(
             show(report)
         await fill_vectors(opened, wait=wait)
         imagined = await _imagined(opened, wait=wait, as_json=as_json) if imagine else None
-        if as_json:
-            from dtrag.delivery.cli.console import show_json
+        from dtrag.core.access.confinement import OWNER
 
+        if as_json:
             pending = {"vectors_pending": await opened.pending_vectors(scope=OWNER)}
             show_json({**as_dict(report), **pending, **({"imagined": imagined} if imagine else {})})
         return report
@@ -131,7 +145,6 @@ def ingest(
 async def _imagined(opened: App, *, wait: bool, as_json: bool) -> Mapping[str, object]:
     """Let the language model write questions, after the estimate of the costs; returns the JSON object of the run."""
     from dtrag.core.access.scope import EVERYTHING
-    from dtrag.delivery.cli.console import note
     from dtrag.delivery.cli.imagine import price, questions_as_dict, run_with_progress, show_report
 
     note(price(await opened.imagination.estimate()))
@@ -181,8 +194,6 @@ def as_dict(report: IngestReport) -> Mapping[str, object]:
 
 def show(report: IngestReport) -> None:
     """Print the report: counts and failures on stdout, notes on stderr."""
-    from dtrag.delivery.cli.console import data, facts, note, plural, table
-
     rows = [
         ("Documents", f"{report.documents:,} new or changed"),
         ("Chunks", f"{report.chunks:,}"),
@@ -206,8 +217,6 @@ def show(report: IngestReport) -> None:
 
 def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:
     """Print what `--prune` would do; exit code 2 if it would refuse."""
-    from dtrag.delivery.cli.console import data, facts, note, plural, show_json
-
     refusal = "" if force else plan.refusal
     if as_json:
         show_json(
@@ -239,8 +248,6 @@ def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:
 
 
 def _show_changes(renamed: Sequence[tuple[str, str]], removed: Sequence[str], added: Sequence[str] = ()) -> None:
-    from dtrag.delivery.cli.console import data, safe
-
     lines = [
         *(f"+ {path}" for path in added),
         *(f"> {old}  ->  {new}" for old, new in renamed),
@@ -255,8 +262,6 @@ def _show_changes(renamed: Sequence[tuple[str, str]], removed: Sequence[str], ad
 
 def _show_skipped(skipped: Sequence[tuple[str, str]]) -> None:
     """Print the number of skipped files and the first names on stderr."""
-    from dtrag.delivery.cli.console import note, plural
-
     if skipped:
         names = ", ".join(Path(path).name for path, _ in skipped[:SHOWN_SKIPPED])
         more = ", …" if len(skipped) > SHOWN_SKIPPED else ""
@@ -265,8 +270,6 @@ def _show_skipped(skipped: Sequence[tuple[str, str]]) -> None:
 
 def _show_excluded(excluded: Sequence[Excluded]) -> None:
     """Print on stderr how much was left out, and by what."""
-    from dtrag.delivery.cli.console import note, plural
-
     if excluded:
         folders = sum(each.path.endswith("/") for each in excluded)
         counts = [plural(len(excluded) - folders, "file")] if len(excluded) > folders else []
@@ -281,10 +284,10 @@ def reindex(context: typer.Context, as_json: Json = False) -> int:
     Required after a change of the analyzer. Searches work meanwhile, over the
     documents that are indexed already. The vectors follow, as after an ingest.
     """
-    from dtrag.delivery.cli.console import data, plural, show_json
 
     async def run(opened: App) -> int:
-        from dtrag.delivery.cli.progress import progress
+        from dtrag.core.access.confinement import OWNER
+        from dtrag.delivery.cli.console import progress
 
         total, _ = await opened.counts(scope=OWNER)
         with progress("Reindexing") as update:
@@ -298,8 +301,108 @@ def reindex(context: typer.Context, as_json: Json = False) -> int:
     documents = with_app(context, run)
     seconds = time.perf_counter() - started
 
+    done = f"{plural(documents, 'document')} reindexed in {seconds:,.1f} s"
+    return show_result(as_json, {"documents": documents, "seconds": round(seconds, 3)}, done)
+
+
+CATEGORY = "Samples"
+# The regulation book, and an earlier edition of its first regulation. The Markdown beside it has the same text.
+SAMPLES = {
+    "Samples/University": ("hanbit-university/regulations.hwpx", "hanbit-university/regulations-2023.md"),
+    "Samples/Handbook": ("tarrowby-handbook",),
+}
+QUESTIONS = (
+    "휴학은 최대 몇 학기까지 할 수 있나요?",
+    "How many days of paid annual leave does a full-time employee have?",
+)
+NEXT = (
+    'ask "도서관에서 학부생은 책을 몇 권까지 빌릴 수 있나요?"',
+    "ingest FOLDER --category Mine",
+    "up",
+)
+
+
+class SamplesMissing(DtragError):
+    """The sample documents are not in: {folders}. Run the demo in a checkout of dtrag, or index your own files with:
+    dtrag ingest FOLDER"""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """What a demo did."""
+
+    reports: tuple[IngestReport, ...]
+    answers: tuple[Answer, ...]
+
+
+def demo(context: typer.Context, as_json: Json = False) -> int:
+    """Index the samples and answer two questions about them."""
+    settings = invocation(context).settings()
+    result = run_async(_demo(settings, samples()))
+
     if as_json:
-        show_json({"documents": documents, "seconds": round(seconds, 3)})
+        show_json(
+            {
+                "data_dir": str(settings.data_dir),
+                "ingest": [as_dict(report) for report in result.reports],
+                "answers": [asdict(answer) for answer in result.answers],
+            }
+        )
     else:
-        data().print(f"{plural(documents, 'document')} reindexed in {seconds:,.1f} s")
-    return OK
+        _show_demo(settings, result)
+    for answer in result.answers:
+        show_notes(answer)
+    if not settings.llm:
+        note(NO_LANGUAGE_MODEL)
+    return SOME_FILES_FAILED if any(report.failed for report in result.reports) else OK
+
+
+def samples() -> Path:
+    """The folder of the samples: in the package, in the checkout of the package, or in the current folder."""
+    package = Path(__file__).resolve().parents[2]
+    folders = [package / "samples", package.parents[1] / "examples", Path.cwd() / "examples"]
+    for folder in folders:
+        if all((folder / sample).exists() for files in SAMPLES.values() for sample in files):
+            return folder
+    raise SamplesMissing(folders=", ".join(map(str, folders)))
+
+
+async def _demo(settings: Settings, folder: Path) -> DemoResult:
+    from dtrag.app import open_app
+    from dtrag.core.access.confinement import OWNER
+    from dtrag.delivery.cli.console import ingest_progress
+
+    async with open_app(settings) as app:
+        reports = []
+        for category, files in SAMPLES.items():
+            with ingest_progress() as update:
+                reports.append(await app.ingest([folder / file for file in files], category, update))
+        answers = [await app.ask(question, {"taxonomy_paths": [CATEGORY]}, scope=OWNER) for question in QUESTIONS]
+    return DemoResult(tuple(reports), tuple(answers))
+
+
+def _show_demo(settings: Settings, result: DemoResult) -> None:
+    from rich.rule import Rule
+    from rich.text import Text
+
+    console = data()
+    documents = sum(report.documents for report in result.reports)
+    unchanged = sum(report.unchanged for report in result.reports)
+    seconds = sum(report.seconds for report in result.reports)
+    read = f"{plural(documents, 'document')} read, {plural(unchanged, 'file')} unchanged, in {seconds:.1f} s"
+    console.print(f"Samples: {read}")
+    failed = [failure for report in result.reports for failure in report.failed]
+    if failed:
+        console.print(table(("File", "Reason"), failed))
+    for answer in result.answers:
+        console.print()
+        console.print(Rule(Text(safe(answer.question), style="bold"), align="left"))
+        show_answer(answer, console)
+    console.print()
+    console.print(f"The database is in {_location(settings)}. Next, type:", soft_wrap=True)
+    for line in NEXT:
+        console.print(f"    {command_name()} {line}", style="bold", soft_wrap=True)
+
+
+def _location(settings: Settings) -> str:
+    return "DTRAG_DATABASE_URL" if settings.database_url else str(settings.data_dir)

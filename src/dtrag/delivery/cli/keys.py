@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from dtrag.delivery.cli.console import Rows, note, plural, show_result
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Keys: who may use the HTTP service, and for what.")
 
 _MOST_DAYS = 36_500
+NO_KEYS = "There are no keys: only this machine has access. Create one with: dtrag keys create"
 
 
 @app.command("create")
@@ -66,14 +69,9 @@ def create(
         )
 
     created = with_app(context, create_key)
-    from dtrag.delivery.cli.console import data, note, show_json
-
-    if as_json:
-        unresolved = list(created.unresolved)
-        show_json({"key": created.key.as_dict(now), "secret": created.secret, "unresolved_paths": unresolved})
-    else:
-        data().print(created.secret, soft_wrap=True)
-        note("Store it now: it is not shown again. Send it as: Authorization: Bearer …")
+    row = {"key": created.key.as_dict(now), "secret": created.secret, "unresolved_paths": list(created.unresolved)}
+    advice = "Store it now: it is not shown again. Send it as: Authorization: Bearer …"
+    show_result(as_json, row, created.secret, notes=[advice])
     for path in created.unresolved:
         note(f"Warning: {path} is not in the tree yet; no document belongs to it.")
     return OK
@@ -84,18 +82,11 @@ def list_keys(context: typer.Context, as_json: Json = False) -> int:
     """List current and former keys, the newest first, without secrets."""
     keys = with_app(context, lambda opened: opened.keys.every())
     now = datetime.datetime.now(datetime.UTC)
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
-    if as_json:
-        show_json({"keys": [key.as_dict(now) for key in keys]})
-        return OK
-    if keys:
-        rows = [(key.name, key.role, _scope(key), key.state(now), _day(key.last_used_at)) for key in keys]
-        data().print(table(("Name", "Role", "Scope", "State", "Last used"), rows, whole=("Role", "State")))
-        note(plural(len(keys), "key"))
-    else:
-        note("There are no keys: only this machine has access. Create one with: dtrag keys create")
-    return OK
+    rows = [(key.name, key.role, _scope(key), key.state(now), _day(key.last_used_at)) for key in keys]
+    count = plural(len(keys), "key") if keys else NO_KEYS
+    listed = Rows(("Name", "Role", "Scope", "State", "Last used"), rows, whole=("Role", "State"))
+    return show_result(as_json, {"keys": [key.as_dict(now) for key in keys]}, listed, notes=[count])
 
 
 @app.command("revoke")
@@ -106,20 +97,14 @@ def revoke(
 ) -> int:
     """Revoke a key; running services refuse it within five seconds."""
     revoked = with_app(context, lambda opened: opened.keys.revoke(name))
-    from dtrag.delivery.cli.console import data, show_json
-
-    if as_json:
-        show_json({"key": revoked.as_dict(datetime.datetime.now(datetime.UTC))})
-    else:
-        data().print(f"Revoked {revoked.name}", soft_wrap=True)
-    return OK
+    row = revoked.as_dict(datetime.datetime.now(datetime.UTC))
+    return show_result(as_json, {"key": row}, f"Revoked {revoked.name}")
 
 
 def expiry(option: str | None, now: datetime.datetime) -> datetime.datetime | None:
     """`90d` from now, or the end of a day (UTC) such as 2030-01-31, or a time. Raises `InvalidInput`."""
     if option is None:
         return None
-    from dtrag.errors import InvalidInput
 
     text = option.strip()
     try:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Direct, Json, with_app
+from dtrag.delivery.cli.console import Rows, note, plural, show_json, show_result
+from dtrag.delivery.cli.context import Direct, Json, question_of, with_app
 from dtrag.delivery.cli.exit_codes import OK
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words and their official synonyms.")
 
 _MAX_FILE_BYTES = 4_000_000
+NO_ENTRIES = "There are no own entries. Add one with: dtrag lexicon add --spoken FORM --official WORD"
 
 
 @app.command("list")
@@ -37,8 +40,6 @@ def list_entries(
 
     The entries of the field own were added here and can be removed.
     """
-    from dtrag.delivery.cli.console import data, note, plural, safe, show_json, table
-    from dtrag.errors import InvalidInput
     from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, built_in
 
     rows = [{"field": OWN_FIELD, **entry.as_dict()} for entry in _own_entries(context, direct=direct)] + [
@@ -51,18 +52,10 @@ def list_entries(
         names = ", ".join(name for name, _ in counted)
         raise InvalidInput(f"There is no field {field[:40]!r} in the lexicon. Fields: {names}.")
     chosen = [row for row in rows if field in (None, row["field"])]
-    if as_json:
-        show_json({"entries": chosen})
-    elif field is None:
-        data().print(table(("Field", "Entries"), counted))
-        note(f"{plural(len(rows), 'entry')}. Entries of a field: dtrag lexicon list --field NAME")
-    else:
-        console = data()
-        for row in chosen:
-            console.print(safe(_line(row)), soft_wrap=True)
-        if not chosen:
-            note("There are no own entries. Add one with: dtrag lexicon add --spoken FORM --official WORD")
-    return OK
+    if field is None:
+        summary = f"{plural(len(rows), 'entry')}. Entries of a field: dtrag lexicon list --field NAME"
+        return show_result(as_json, {"entries": chosen}, Rows(("Field", "Entries"), counted), notes=[summary])
+    return show_result(as_json, {"entries": chosen}, *map(_line, chosen), notes=[] if chosen else [NO_ENTRIES])
 
 
 @app.command("check")
@@ -77,8 +70,6 @@ def check(
 ) -> int:
     """Show the entries that match a question, and its unknown words."""
     from dtrag.core.text.questions import content
-    from dtrag.delivery.cli.console import data, note, safe, show_json
-    from dtrag.delivery.cli.question import question_of
     from dtrag.packs.regulation_ko.lexicon import built_in, words_of
     from dtrag.packs.regulation_ko.own_entries import for_matching
 
@@ -90,31 +81,27 @@ def check(
     explained = {position for match in matches for position in match.words}
     meant = set(words_of(content(text)))
     unknown = [word for position, word in enumerate(words) if position not in explained and word in meant]
-    if as_json:
-        rows = [
-            {
-                "words": [words[position] for position in match.words],
-                "form": match.form,
-                "official": list(match.entry.official),
-                "field": match.entry.field,
-                "corrected": match.by == "spelling",
-                "by": match.by,
-            }
-            for match in matches
-        ]
-        show_json({"question": text, "matches": rows, "unknown": unknown})
-        return OK
-    console = data()
-    for match in matches:
-        matched = " ".join(words[position] for position in match.words)
-        spelling = "" if match.by == "words" else f", read as {match.form}"
-        official = ", ".join(match.entry.official)
-        console.print(safe(f"{matched}{spelling} → {official} ({match.entry.field})"), soft_wrap=True)
-    if not matches:
-        note("No entry of the lexicon matches this question: it is searched unchanged.")
-    if unknown:
-        note(f"No entry matches: {', '.join(unknown)}")
-    return OK
+    rows = [
+        {
+            "words": [words[position] for position in match.words],
+            "form": match.form,
+            "official": list(match.entry.official),
+            "field": match.entry.field,
+            "corrected": match.by == "spelling",
+            "by": match.by,
+        }
+        for match in matches
+    ]
+    lines = [
+        f"{' '.join(words[position] for position in match.words)}"
+        f"{'' if match.by == 'words' else f', read as {match.form}'} → {', '.join(match.entry.official)} "
+        f"({match.entry.field})"
+        for match in matches
+    ]
+    none = "" if matches else "No entry of the lexicon matches this question: it is searched unchanged."
+    unmatched = f"No entry matches: {', '.join(unknown)}" if unknown else ""
+    value = {"question": text, "matches": rows, "unknown": unknown}
+    return show_result(as_json, value, *lines, notes=[none, unmatched])
 
 
 @app.command("add")
@@ -149,15 +136,9 @@ def add(
         return await opened.lexicon.add_all([(spoken or [], official or [])])
 
     entries = with_app(context, added)
-    from dtrag.delivery.cli.console import data, note, plural, safe, show_json
-
-    if as_json:
-        show_json({"added": [entry.as_dict() for entry in entries]})
-        return OK
-    for entry in entries:
-        data().print(safe(_line(entry.as_dict())), soft_wrap=True)
-    note(f"{plural(len(entries), 'entry')} added" if entries else "Nothing was added: the lexicon has this already.")
-    return OK
+    rows = [entry.as_dict() for entry in entries]
+    count = f"{plural(len(entries), 'entry')} added" if entries else "Nothing was added: the lexicon has this already."
+    return show_result(as_json, {"added": rows}, *map(_line, rows), notes=[count])
 
 
 @app.command("remove")
@@ -171,13 +152,7 @@ def remove(
     """Remove an own entry. This applies to the next question."""
     number_or_form = int(entry) if entry.isdecimal() and len(entry) < 10 else entry
     removed = with_app(context, lambda opened: opened.lexicon.remove(number_or_form))
-    from dtrag.delivery.cli.console import data, safe, show_json
-
-    if as_json:
-        show_json({"removed": removed.as_dict()})
-    else:
-        data().print(safe(f"Removed {_line(removed.as_dict())}"), soft_wrap=True)
-    return OK
+    return show_result(as_json, {"removed": removed.as_dict()}, f"Removed {_line(removed.as_dict())}")
 
 
 @app.command("suggest")
@@ -192,7 +167,6 @@ def suggest(
     Nothing is added: review the file first.
     """
     suggested = with_app(context, lambda opened: opened.lexicon_suggestions.suggest(least))
-    from dtrag.delivery.cli.console import note, plural, show_json
     from dtrag.packs.regulation_ko.entry_suggestions import as_toml
 
     if as_json:
@@ -210,8 +184,6 @@ def export(context: typer.Context, as_json: Json = False) -> int:
     """Print the own entries as TOML, for `dtrag lexicon add --file`."""
     text = with_app(context, lambda opened: opened.lexicon.export())
     if as_json:
-        from dtrag.delivery.cli.console import show_json
-
         show_json({"toml": text})
     else:
         typer.echo(text, nl=False)
@@ -220,9 +192,8 @@ def export(context: typer.Context, as_json: Json = False) -> int:
 
 def _own_entries(context: typer.Context, *, direct: bool) -> list[LexiconEntry]:
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import OwnEntries
 
-    return read(context, "lexicon", {}, OwnEntries, direct=direct).entries
+    return read(context, lambda source: source.own_entries(), direct=direct)
 
 
 def _line(row: Mapping[str, Any]) -> str:
@@ -231,8 +202,6 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def _read(file: Path) -> str:
-    from dtrag.errors import InvalidInput
-
     try:
         if file.stat().st_size > _MAX_FILE_BYTES:
             raise InvalidInput(f"{file.name} is too large for own entries. Give a file of `dtrag lexicon export`.")

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.core.regulation_changes import pieces
+from dtrag.delivery.cli.console import data, note, plural, safe, show_json, show_result
 from dtrag.delivery.cli.context import AsOf, Direct, Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import OK
-from dtrag.delivery.cli.file_documents import documents_of
-from dtrag.errors import InvalidInput
+from dtrag.errors import InvalidInput, ParseFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
     from rich.text import Text
 
-    from dtrag.core.documents import ChunkedDocument
+    from dtrag.core.documents import ChunkedDocument, ParsedDocument
     from dtrag.core.regulation_changes import ProvisionChange, RegulationDiff, Span, StaleCitation
     from dtrag.settings import Settings
 
@@ -50,13 +52,10 @@ def diff(
     if as_html and as_json:
         raise InvalidInput("Use --html or --json, not both.")
     differences = _differences(context, compared, direct=direct)
-    from dtrag.delivery.cli.console import data, note, plural, show_json
 
     if as_json:
         show_json({"differences": [asdict(each) for each in differences]})
     elif as_html:
-        from dtrag.delivery.cli.regulation_changes_html import page
-
         data().file.write(page(differences))
     else:
         for each in differences:
@@ -69,7 +68,6 @@ def diff(
 
 def _differences(context: typer.Context, compared: Sequence[str], *, direct: bool) -> list[RegulationDiff]:
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import RegulationDifferences
 
     if len(compared) == 2:
         paths = [Path(name) for name in compared]
@@ -83,8 +81,8 @@ def _differences(context: typer.Context, compared: Sequence[str], *, direct: boo
         return file_differences((str(paths[0]), before), (str(paths[1]), after))
     if len(compared) < 3:
         raise InvalidInput("Give a regulation and two days, or two files.")
-    arguments = {"regulation": " ".join(compared[:-2]), "before": compared[-2], "after": compared[-1]}
-    return read(context, "regulation_diff", arguments, RegulationDifferences, direct=direct).differences
+    name, before_day, after_day = " ".join(compared[:-2]), compared[-2], compared[-1]
+    return [read(context, lambda source: source.difference(name, before_day, after_day), direct=direct)]
 
 
 async def _regulations(settings: Settings, path: Path) -> list[ChunkedDocument]:
@@ -101,8 +99,6 @@ async def _regulations(settings: Settings, path: Path) -> list[ChunkedDocument]:
 def show_difference(compared: RegulationDiff, console: Console) -> None:
     """Print the changes of one regulation side by side."""
     from rich.table import Table
-
-    from dtrag.delivery.cli.console import safe
 
     if not compared.changes:
         console.print(safe(f"{compared.regulation}: no changes between {compared.before} and {compared.after}"))
@@ -133,13 +129,9 @@ def _cells(change: ProvisionChange) -> tuple[Text, Text]:
 def _cell(heading: str, text: str, spans: Sequence[Span], style: str) -> Text:
     from rich.text import Text
 
-    from dtrag.delivery.cli.console import safe
-
     cell = Text()
     if heading:
         cell.append(f"{safe(heading)}\n", style="bold")
-    from dtrag.core.regulation_changes import pieces
-
     for part, is_changed in pieces(text, spans):
         cell.append(safe(part), style=style if is_changed else None)
     return cell
@@ -157,19 +149,11 @@ def stale(
 ) -> int:
     """List articles that cite something amended or repealed after them."""
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import StaleCitations
 
-    arguments = {"regulation": regulation, "as_of": as_of}
-    citations = read(context, "stale", arguments, StaleCitations, direct=direct).citations
-    from dtrag.delivery.cli.console import data, note, plural, safe, show_json
-
-    if as_json:
-        show_json({"stale": [asdict(citation) for citation in citations]})
-        return OK
-    for citation in citations:
-        data().print(safe(_described(citation)), soft_wrap=True)
-    note(f"{plural(len(citations), 'citation')} older than what they cite")
-    return OK
+    citations = read(context, lambda source: source.stale(regulation, as_of), direct=direct)
+    count = f"{plural(len(citations), 'citation')} older than what they cite"
+    value = {"stale": [asdict(citation) for citation in citations]}
+    return show_result(as_json, value, *map(_described, citations), notes=[count])
 
 
 def _described(citation: StaleCitation) -> str:
@@ -177,3 +161,77 @@ def _described(citation: StaleCitation) -> str:
     source = f"{citation.source} ({citation.source_amended})" if citation.source_amended else citation.source
     day = f" on {citation.target_amended}" if citation.target_amended else ""
     return f"{source} cites {citation.target}: {citation.change}{day}"
+
+
+_STYLE = """
+body { font: 15px/1.6 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
+table { border-collapse: collapse; table-layout: fixed; width: 100%; }
+td, th { border: 1px solid #8886; padding: .5rem; text-align: left; vertical-align: top; white-space: pre-wrap; }
+th[scope=row] { background: #8882; }
+del { background: #f006; text-decoration: none; }
+ins { background: #0a06; text-decoration: none; }
+"""
+
+
+def page(differences: Sequence[RegulationDiff]) -> str:
+    """A page with the changes side by side, a table for each regulation."""
+    title = ", ".join(dict.fromkeys(each.regulation for each in differences))[:200]
+    body = "\n".join(_section(each) for each in differences)
+    return (
+        '<!doctype html>\n<html lang="ko">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{_shown(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _section(compared: RegulationDiff) -> str:
+    heading = f"<h1>{_shown(compared.regulation)}</h1>"
+    if not compared.changes:
+        return f"{heading}\n<p>No changes between {_shown(compared.before)} and {_shown(compared.after)}.</p>"
+    rows = "\n".join(_rows(change) for change in compared.changes)
+    days = f"<tr><th>{_shown(compared.before)}</th><th>{_shown(compared.after)}</th></tr>"
+    return f"{heading}\n<table>\n{days}\n{rows}\n</table>\n<p>{compared.unchanged:,} provisions unchanged.</p>"
+
+
+def _rows(change: ProvisionChange) -> str:
+    heading = f"{change.label}({change.title})" if change.title else change.label
+    before, after = _marked(change.before, change.before_spans, "del"), _marked(change.after, change.after_spans, "ins")
+    return (
+        f'<tr><th scope="row" colspan="2">{_shown(heading)}: {change.change}</th></tr>\n'
+        f"<tr><td>{before}</td><td>{after}</td></tr>"
+    )
+
+
+def _marked(text: str, spans: Sequence[Span], tag: str) -> str:
+    return "".join(
+        f"<{tag}>{_shown(part)}</{tag}>" if is_changed else _shown(part) for part, is_changed in pieces(text, spans)
+    )
+
+
+def _shown(text: str) -> str:
+    from dtrag.core.text.hidden_characters import visible
+
+    return escape(visible(text))
+
+
+async def documents_of(settings: Settings, path: Path, most_characters: int | None = None) -> list[ParsedDocument]:
+    """The documents in a file of any format that `dtrag ingest` reads, up to a number of characters.
+
+    Raises `InvalidInput` with the reason for a file that cannot be read.
+    """
+    from dtrag.assembly import parser_process
+
+    parser = parser_process(settings, settings.max_file_mb)
+    documents: list[ParsedDocument] = []
+    characters = 0
+    try:
+        async with aclosing(parser.parse(path, path.name)) as parsed:
+            async for document in parsed:
+                documents.append(document)
+                characters += len(document.text)
+                if most_characters is not None and characters > most_characters:
+                    break
+    except ParseFailed as error:
+        raise InvalidInput(f"{path.name} cannot be read: {error}") from error
+    finally:
+        await parser.close()
+    return documents

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.delivery.cli.console import Facts, Rows, plural, show_result
 from dtrag.delivery.cli.context import Json, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
@@ -63,11 +64,6 @@ def show(
 ) -> int:
     """Show one item: the proposal, its reasons and the alternatives."""
     item = with_app(context, lambda opened: opened.review.get(item_id, passages=passage or ()))
-    from dtrag.delivery.cli.console import data, facts, show_json
-
-    if as_json:
-        show_json(item.as_dict())
-        return OK
     rows = [
         ("Id", str(item.item_id)),
         ("Status", item.status + (f", by {item.decided_by}" if item.decided_by else "")),
@@ -85,8 +81,7 @@ def show(
         ]
     if item.note:
         rows.append(("Note", item.note))
-    data().print(facts(rows))
-    return OK
+    return show_result(as_json, item.as_dict(), Facts(rows))
 
 
 @app.command("approve")
@@ -158,29 +153,17 @@ def skip(context: typer.Context, item_id: ItemId, note: Note = "", as_json: Json
 
 def _list(context: typer.Context, limit: int, offset: int, as_json: bool) -> int:
     items, total = with_app(context, lambda opened: opened.review.waiting(limit, offset))
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
-
-    if as_json:
-        rows = [item.as_dict() for item in items]
-        show_json({"items": rows, "total": total, "limit": limit, "offset": offset})
-        return OK
-    if items:
-        cells = [(str(item.item_id), f"{item.confidence:.2f}", _subject(item), _proposal(item)) for item in items]
-        data().print(table(("Id", "Sure", "About", "Proposal"), cells, whole=("Id", "Sure")))
-    note(f"{len(items):,} of {plural(total, 'item')}" if total else "The review queue is empty.")
-    return OK
+    value = {"items": [item.as_dict() for item in items], "total": total, "limit": limit, "offset": offset}
+    cells = [(str(item.item_id), f"{item.confidence:.2f}", _subject(item), _proposal(item)) for item in items]
+    listed = Rows(("Id", "Sure", "About", "Proposal"), cells, whole=("Id", "Sure"))
+    count = f"{len(items):,} of {plural(total, 'item')}" if total else "The review queue is empty."
+    return show_result(as_json, value, listed, notes=[count])
 
 
 def _decide(context: typer.Context, decision: Callable[[Review], Awaitable[Item]], as_json: bool) -> int:
     item = with_app(context, lambda opened: decision(opened.review))
-    from dtrag.delivery.cli.console import data, safe, show_json
-
-    if as_json:
-        show_json(item.as_dict())
-    else:
-        where = f": {_proposal(item)}" if item.kind == "classification" and item.status != "skipped" else ""
-        data().print(safe(f"{item.status.capitalize()} {item.item_id}{where}"), soft_wrap=True)
-    return OK
+    where = f": {_proposal(item)}" if item.kind == "classification" and item.status != "skipped" else ""
+    return show_result(as_json, item.as_dict(), f"{item.status.capitalize()} {item.item_id}{where}")
 
 
 def _with_hashes(passages: Sequence[str]) -> tuple[list[str], dict[str, str]]:

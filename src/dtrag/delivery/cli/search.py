@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import AsOf, Categories, Direct, Json
+from dtrag.delivery.cli.console import data, is_about_settings, note, paragraph, place, plural, safe, show_json
+from dtrag.delivery.cli.context import AsOf, Categories, Direct, Json, question_of
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -65,9 +66,7 @@ def search(
     Modes: hybrid (words and meaning), lexical (words), strict (every word must
     occur; of Korean words without their particles), vector (meaning).
     """
-    from dtrag.delivery.cli.question import question_of
-    from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import SearchResults
+    from dtrag.delivery.cli.reading import Source, check_categories, is_empty, read
     from dtrag.settings import flag
 
     options: dict[str, object] = {
@@ -79,19 +78,21 @@ def search(
     if explain or why:
         options |= {"explain": True, "explain_documents": tuple(why or ())}
     text = question_of(query)
-    arguments = {"query": text, "top_k": top_k, "categories": category, "options": options}
-    page = read(context, "search", arguments, SearchResults, direct=direct)
-    results, metrics = page.results, page.metrics
-    if as_json:
-        from dtrag.delivery.cli.console import show_json
 
+    async def passages(source: Source) -> tuple[list[SearchResult], SearchMetrics, bool]:
+        await check_categories(source, category)
+        results, metrics = await source.search(text, top_k, options)
+        return results, metrics, not results and await is_empty(source)
+
+    results, metrics, empty = read(context, passages, direct=direct)
+    if as_json:
         rows, metrics_row = as_json_rows(results), as_json_metrics(metrics)
         show_json({"query": text, "mode": metrics.mode, "results": rows, "metrics": metrics_row})
     else:
         show(results)
         _show_expansions(metrics)
         _show_absent(metrics)
-    show_notes(metrics, empty=page.empty)
+    show_notes(metrics, empty=empty)
     return OK
 
 
@@ -135,8 +136,6 @@ def show(results: Sequence[SearchResult]) -> None:
     from rich.text import Text
 
     from dtrag.core.answers.citation_labels import label
-    from dtrag.delivery.cli.console import data, paragraph, place, safe
-    from dtrag.delivery.cli.snippet import snippet
 
     console = data()
     for rank, result in enumerate(results, start=1):
@@ -146,46 +145,40 @@ def show(results: Sequence[SearchResult]) -> None:
             passage.stylize("bold yellow", start, end)
         scores = f"score {result.hybrid_score:.3f} · words {result.bm25_score:.3f} · meaning {result.vector_score:.3f}"
         category = "/".join(result.taxonomy_path) or "no category"
-        paragraph(console, Text(f"{rank}. {safe(label(result))}", style="bold"))
+        paragraph(console, f"{rank}. {safe(label(result))}", style="bold")
         paragraph(console, passage, 3)
-        paragraph(console, Text(safe(f"{scores} · {category}"), style="cyan"), 3)
-        paragraph(console, Text(place(result.source_url), style="dim"), 3)
+        paragraph(console, f"{scores} · {category}", 3, style="cyan")
+        paragraph(console, place(result.source_url), 3, style="dim")
         if result.explanation is not None:
-            paragraph(console, Text(safe(_reasons(result.explanation)), style="green"), 3)
+            paragraph(console, _reasons(result.explanation), 3, style="green")
         console.print()
 
 
 def _show_expansions(metrics: SearchMetrics) -> None:
-    from rich.text import Text
-
-    from dtrag.delivery.cli.console import data, paragraph, safe
 
     console = data()
     if metrics.entities:
         entities = ", ".join(f"{entity.text} ({entity.kind})" for entity in metrics.entities)
-        paragraph(console, Text(safe(f"Entities: {entities}")))
+        paragraph(console, f"Entities: {entities}")
     if not metrics.expansions:
         return
-    paragraph(console, Text("Added by the lexicon:", style="bold"))
+    paragraph(console, "Added by the lexicon:", style="bold")
     for expansion in metrics.expansions:
         words = " ".join(expansion.words)
         official = ", ".join(f"{term.text} {term.weight:.2f}" for term in expansion.official)
         entry = f"{expansion.form!r} in {expansion.field}, matched by {expansion.matched_by}"
-        paragraph(console, Text(safe(f"{words} → {official} ({entry})")), 3)
+        paragraph(console, f"{words} → {official} ({entry})", 3)
     console.print()
 
 
 def _show_absent(metrics: SearchMetrics) -> None:
-    from rich.text import Text
-
-    from dtrag.delivery.cli.console import data, paragraph, safe
 
     console = data()
     for absent in metrics.absent:
-        paragraph(console, Text(safe(f"Not found: {absent.document_id}"), style="bold"))
-        paragraph(console, Text(safe(absent.reason)), 3)
+        paragraph(console, f"Not found: {absent.document_id}", style="bold")
+        paragraph(console, absent.reason, 3)
         if absent.explanation is not None:
-            paragraph(console, Text(safe(_reasons(absent.explanation)), style="green"), 3)
+            paragraph(console, _reasons(absent.explanation), 3, style="green")
         console.print()
 
 
@@ -218,8 +211,6 @@ def _reasons(explanation: Explanation) -> str:
 
 def show_notes(metrics: SearchMetrics, *, empty: bool) -> None:
     """Print the notes on a search on stderr; `empty` when the index has no documents."""
-    from dtrag.delivery.cli.console import is_about_settings, note, plural
-
     if empty:
         note("The index is empty. Fill it with: dtrag ingest FOLDER")
     elif not metrics.final_results:
@@ -241,3 +232,65 @@ def show_notes(metrics: SearchMetrics, *, empty: bool) -> None:
     }
     times = ", ".join(f"{name} {seconds * 1000:.1f}" for name, seconds in stages.items() if seconds)
     note(f"{plural(metrics.final_results, 'passage')} in {metrics.total_time * 1000:.1f} ms ({times}); {metrics.mode}")
+
+
+LENGTH = 240
+"""Characters: three lines of an 80-column terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """An excerpt on one line, with the spans `[start, end)` in it that match the query."""
+
+    text: str
+    matches: tuple[tuple[int, int], ...]
+
+
+def snippet(passage: str, highlights: Sequence[tuple[int, int]], length: int = LENGTH) -> Snippet:
+    """About `length` characters around the densest highlights, with ellipses where text was cut.
+
+    `highlights` are sorted, disjoint spans of the passage. Control characters are removed.
+    """
+    text, positions = _on_one_line(passage)
+    moved = [(positions[start], positions[end]) for start, end in highlights]
+    matches = [(start, end) for start, end in moved if start < end]
+    start = _best_start(text, matches, length)
+    end = min(len(text), start + length)
+    if end < len(text):
+        end = max(text.rfind(" ", start + length // 2, end), start + length // 2)
+    before, after = "… " if start else "", " …" if end < len(text) else ""
+    shift = len(before) - start
+    inside = tuple((first + shift, last + shift) for first, last in matches if start <= first and last <= end)
+    return Snippet(before + text[start:end] + after, inside)
+
+
+def _on_one_line(passage: str) -> tuple[str, list[int]]:
+    """The passage with single spaces, and for each of its positions (and its end) the position on the line."""
+    characters: list[str] = []
+    positions: list[int] = []
+    for character in passage:
+        positions.append(len(characters))
+        if character.isspace():
+            if characters and characters[-1] != " ":
+                characters.append(" ")
+        elif safe(character):
+            characters.append(character)
+    text = "".join(characters).rstrip()
+    return text, [min(position, len(text)) for position in [*positions, len(characters)]]
+
+
+def _best_start(text: str, matches: list[tuple[int, int]], length: int) -> int:
+    """Start of the window with the most distinct matching words, slightly before the first of them."""
+    if len(text) <= length or not matches:
+        return 0
+    best, best_count = 0, 0
+    for first, _ in matches:
+        inside = {
+            text[start:end].lower() for start, end in matches if first <= start and end <= first + length * 3 // 4
+        }
+        if len(inside) > best_count:
+            best, best_count = first, len(inside)
+    if best < length // 4:
+        return 0
+    blank = text.rfind(" ", 0, best - length // 8)
+    return blank + 1

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.delivery.cli.console import Rows, plural, show_json, show_result
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
+from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
@@ -27,17 +29,12 @@ Widening = Annotated[bool, typer.Option("--accept-widening", help="Accept that a
 def list_versions(context: typer.Context, as_json: Json = False) -> int:
     """List all versions, the newest first."""
     versions = with_app(context, lambda opened: opened.taxonomy.versions())
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
-
-    if as_json:
-        show_json({"versions": [row.as_dict() for row in versions]})
-        return OK
     rows = [
         (row.version, _state(row), row.parent or "", f"{row.created_at:%Y-%m-%d}", row.rationale) for row in versions
     ]
-    data().print(table(("Version", "State", "Parent", "Created", "Why"), rows, whole=("Version", "State", "Parent")))
-    note(plural(len(versions), "version"))
-    return OK
+    listed = Rows(("Version", "State", "Parent", "Created", "Why"), rows, whole=("Version", "State", "Parent"))
+    value = {"versions": [row.as_dict() for row in versions]}
+    return show_result(as_json, value, listed, notes=[plural(len(versions), "version")])
 
 
 @app.command("tree")
@@ -48,17 +45,11 @@ def show_tree(context: typer.Context, version: OptionalVersion = "active", as_js
         return await opened.taxonomy.tree(version), await opened.taxonomy.counts()
 
     taxonomy, counts = with_app(context, load)
-    from dtrag.delivery.cli.console import data, note, plural, safe, show_json
-
     rows = sorted((taxonomy.path(node), counts.get(node, 0)) for node in taxonomy.nodes)
-    if as_json:
-        nodes = [{"path": list(path), "documents": number} for path, number in rows]
-        show_json({"version": taxonomy.version, "nodes": nodes})
-        return OK
-    for path, number in rows:
-        data().print(safe(f"{'  ' * (len(path) - 1)}{path[-1]}{f' ({number:,})' if number else ''}"), soft_wrap=True)
-    note(f"Version {taxonomy.version}, {plural(len(rows), 'category')}")
-    return OK
+    nodes = [{"path": list(path), "documents": number} for path, number in rows]
+    lines = [f"{'  ' * (len(path) - 1)}{path[-1]}{f' ({number:,})' if number else ''}" for path, number in rows]
+    summary = f"Version {taxonomy.version}, {plural(len(rows), 'category')}"
+    return show_result(as_json, {"version": taxonomy.version, "nodes": nodes}, *lines, notes=[summary])
 
 
 @app.command("diff")
@@ -70,20 +61,12 @@ def show_diff(
 ) -> int:
     """Show the differences between a version and its base."""
     changes = with_app(context, lambda opened: opened.taxonomy.diff(version, base))
-    from dtrag.delivery.cli.console import data, note, safe, show_json
-
-    if as_json:
-        show_json(changes.as_dict())
-        return OK
     lines = [f"added    {'/'.join(path)}" for path in changes.added]
     lines += [f"removed  {'/'.join(path)}" for path in changes.removed]
     for kind in ("moved", "renamed", "merged"):
         lines += [f"{kind:8} {'/'.join(before)} -> {'/'.join(after)}" for before, after in getattr(changes, kind)]
-    for line in lines:
-        data().print(safe(line), soft_wrap=True)
-    if not lines:
-        note(f"{changes.base} and {changes.version} are the same tree.")
-    return OK
+    same = "" if lines else f"{changes.base} and {changes.version} are the same tree."
+    return show_result(as_json, changes.as_dict(), *lines, notes=[same])
 
 
 @app.command("propose")
@@ -123,8 +106,6 @@ def export(context: typer.Context, version: OptionalVersion = "active", as_json:
     """Print the tree of a version as YAML."""
     text = with_app(context, lambda opened: opened.taxonomy.export(version))
     if as_json:
-        from dtrag.delivery.cli.console import show_json
-
         show_json({"yaml": text})
         return OK
     typer.echo(text, nl=False)
@@ -140,36 +121,29 @@ def import_tree(context: typer.Context, file: Input, as_json: Json = False) -> i
 
 
 def _show_proposed(proposed: TreeVersion, as_json: bool) -> int:
-    from dtrag.delivery.cli.console import data, note, show_json
-
-    if as_json:
-        show_json(proposed.as_dict())
-        return OK
-    data().print(proposed.version)
-    note(f"Not active yet. Its effects: dtrag taxonomy preview {proposed.version}")
-    return OK
+    advice = f"Not active yet. Its effects: dtrag taxonomy preview {proposed.version}"
+    return show_result(as_json, proposed.as_dict(), proposed.version, notes=[advice])
 
 
 def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
-    from dtrag.delivery.cli.console import data, note, plural, safe, show_json, table
-
-    if as_json:
-        show_json(effects.as_dict())
-        return OK
-    if effects.moved:
-        rows = [(f"{row.documents:,}", _path(row.before), _path(row.after), row.titles[0]) for row in effects.moved]
-        data().print(table(("Documents", "From", "To", "Such as"), rows, whole=("Documents",)))
-    if effects.access:
-        changes = [(f"{row.kind} {row.name}", f"+{row.gained:,}", f"-{row.lost:,}") for row in effects.access]
-        data().print(table(("Who", "Gains", "Loses"), changes, whole=("Gains", "Loses")))
-        for row in effects.access:
-            for sign, examples in (("+", row.gains), ("-", row.losses)):
-                for example in examples:
-                    data().print(safe(f"{row.name} {sign} {example.title} ({_path(example.path)})"), soft_wrap=True)
+    moved = [(f"{row.documents:,}", _path(row.before), _path(row.after), row.titles[0]) for row in effects.moved]
+    access = [(f"{row.kind} {row.name}", f"+{row.gained:,}", f"-{row.lost:,}") for row in effects.access]
+    examples = [
+        f"{row.name} {sign} {example.title} ({_path(example.path)})"
+        for row in effects.access
+        for sign, examples in (("+", row.gains), ("-", row.losses))
+        for example in examples
+    ]
     replaced = f"{effects.version} {'has replaced' if done else 'would replace'} {effects.active}"
     counts = f"{plural(effects.documents, 'document')} moved, access of {len(effects.access)} changed"
-    note(f"{replaced}: {counts}.")
-    return OK
+    return show_result(
+        as_json,
+        effects.as_dict(),
+        Rows(("Documents", "From", "To", "Such as"), moved, whole=("Documents",)),
+        Rows(("Who", "Gains", "Loses"), access, whole=("Gains", "Loses")),
+        *examples,
+        notes=[f"{replaced}: {counts}."],
+    )
 
 
 def _path(path: tuple[str, ...]) -> str:
@@ -181,7 +155,6 @@ def _state(row: TreeVersion) -> str:
 
 
 def _read(file: Path) -> str:
-    from dtrag.errors import InvalidInput
     from dtrag.governance.taxonomy_yaml import MAX_CHARACTERS
 
     try:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dtrag.delivery.cli.console import Facts, Rows, data, note, plural, safe, show_json, show_result
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
+from dtrag.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from dtrag.app import App
@@ -25,24 +28,22 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The name from the lis
 @app.command("list")
 def list_tools(context: typer.Context, as_json: Json = False) -> int:
     """List the tools, also those that wait for your approval."""
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
-
     tools, servers = with_app(context, _load_tools)
-    if as_json:
-        from dataclasses import asdict
-
-        show_json({"tools": [tool.as_dict() for tool in tools], "servers": [asdict(server) for server in servers]})
-        return OK
-    rows = [(tool.name, _state(tool), _summary(tool)) for tool in tools]
-    data().print(table(("Name", "State", "What it does"), rows))
-    for server in servers:
-        if server.problem or server.asking:
-            note(server.problem or f"The MCP server {server.name!r} has not responded yet.")
-    note(plural(len(tools), "tool"))
     waiting = [tool.name for tool in tools if tool.state in {"new", "changed"}]
-    if waiting:
-        note(f"Review it with `dtrag tools show {waiting[0]}`, then: dtrag tools approve {waiting[0]}")
-    return OK
+    return show_result(
+        as_json,
+        {"tools": [tool.as_dict() for tool in tools], "servers": [asdict(server) for server in servers]},
+        Rows(("Name", "State", "What it does"), [(tool.name, _state(tool), _summary(tool)) for tool in tools]),
+        notes=[
+            *(
+                server.problem or f"The MCP server {server.name!r} has not responded yet."
+                for server in servers
+                if server.problem or server.asking
+            ),
+            plural(len(tools), "tool"),
+            *(f"Review it with `dtrag tools show {name}`, then: dtrag tools approve {name}" for name in waiting[:1]),
+        ],
+    )
 
 
 @app.command("show")
@@ -51,14 +52,8 @@ def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
     tools, _ = with_app(context, _load_tools)
     tool = next((tool for tool in tools if tool.name == name), None)
     if tool is None:
-        from dtrag.errors import NotFound
-
         raise NotFound(f"There is no tool {name[:130]!r}. `dtrag tools list` lists all tools.")
-    from dtrag.delivery.cli.console import data, facts, show_json
 
-    if as_json:
-        show_json(tool.as_dict())
-        return OK
     import json
 
     rows = [("Name", tool.name), ("State", _state(tool))]
@@ -68,8 +63,7 @@ def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
         rows.append(("Approved", f"by {tool.approved_by} on {tool.approved_at:%Y-%m-%d}"))
     rows += [("Description", tool.description), ("Input", json.dumps(tool.input_schema, ensure_ascii=False, indent=2))]
     rows += [("Fingerprint", tool.fingerprint)] if tool.fingerprint else []
-    data().print(facts(rows))
-    return OK
+    return show_result(as_json, tool.as_dict(), Facts(rows))
 
 
 @app.command("run")
@@ -92,11 +86,7 @@ def run(
         return await execute_tool(name, parsed_input, registry=opened.tools)
 
     result = with_app(context, execute)
-    from dtrag.delivery.cli.console import data, note, safe, show_json
-
     if as_json:
-        from dataclasses import asdict
-
         show_json(asdict(result))
     elif result.success:
         data().print(safe(_result_text(result.result)), soft_wrap=True)
@@ -121,32 +111,23 @@ def approve(
 ) -> int:
     """Approve a tool of an MCP server in its current form."""
     approved = with_app(context, lambda opened: opened.mcp.approve(name, fingerprint))
-    from dtrag.delivery.cli.console import data, note, safe, show_json
-
-    if as_json:
-        show_json(approved.as_dict())
-        return OK
-    data().print(safe(f"Approved {approved.name}"), soft_wrap=True)
-    note(f"Its description: {' '.join(approved.description.split())[:300]}")
-    note(f"Fingerprint: {approved.fingerprint}")
-    return OK
+    described = f"Its description: {' '.join(approved.description.split())[:300]}"
+    return show_result(
+        as_json,
+        approved.as_dict(),
+        f"Approved {approved.name}",
+        notes=[described, f"Fingerprint: {approved.fingerprint}"],
+    )
 
 
 @app.command("revoke")
 def revoke(context: typer.Context, name: Name, as_json: Json = False) -> int:
     """Revoke an approval, also for running services."""
     with_app(context, lambda opened: opened.mcp.revoke(name))
-    from dtrag.delivery.cli.console import data, safe, show_json
-
-    if as_json:
-        show_json({"revoked": name})
-    else:
-        data().print(safe(f"Revoked {name}"), soft_wrap=True)
-    return OK
+    return show_result(as_json, {"revoked": name}, f"Revoked {name}")
 
 
 async def _load_tools(opened: App) -> tuple[list[ToolStatus], list[ServerStatus]]:
-    from dtrag.delivery.cli.console import note
     from dtrag.tools.listing import listing
 
     if opened.settings.mcp_servers is not None:
@@ -166,8 +147,6 @@ def _summary(tool: ToolStatus) -> str:
 
 def _parsed(text: str) -> dict[str, Any]:
     import json
-
-    from dtrag.errors import InvalidInput
 
     try:
         parsed = json.loads(text)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dtrag.delivery.cli.console import data, facts, note, paragraph, plural, show_json, show_result, table
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.trace import CallTrace, Trace
+    from dtrag.pipeline.answer_feedback import FeedbackOutcome
 
 
 def trace(
@@ -38,8 +41,6 @@ def trace(
         return loaded, await opened.traces.titles(loaded)
 
     traces, titles = with_app(context, load)
-    from dtrag.delivery.cli.console import note, show_json
-
     if as_json:
         rows = [_row(row, titles) for row in traces]
         if last is not None:
@@ -67,8 +68,6 @@ def _row(run: Trace, titles: Mapping[str, str]) -> dict[str, object]:
 
 
 def _list(traces: list[Trace]) -> None:
-    from dtrag.delivery.cli.console import data, note, plural, table
-
     rows = [
         (
             str(row.trace_id),
@@ -83,8 +82,6 @@ def _list(traces: list[Trace]) -> None:
 
 
 def _show(run: Trace, titles: Mapping[str, str]) -> None:
-    from dtrag.delivery.cli.console import data, facts, table
-
     out = data()
     head = [("Trace", str(run.trace_id)), ("When", f"{run.created_at:%Y-%m-%d %H:%M:%S} UTC")]
     head += [(name, text) for name, text in (("Question", run.question), ("Answer", run.answer)) if text]
@@ -111,8 +108,6 @@ def _show(run: Trace, titles: Mapping[str, str]) -> None:
 
 def _show_debate(debate: Mapping[str, Any]) -> None:
     """Print the numbers of a debate, then its stored texts: round by round, and the final answer."""
-    from dtrag.delivery.cli.console import data, facts
-
     texts = ("affirmative_answers", "critical_answers", "final_answer", "affirmative_answer", "critical_answer")
     data().print("\nDebate", style="bold")
     numbers = ((name, value) for name, value in debate.items() if name not in texts)
@@ -134,12 +129,9 @@ def _show_call_texts(calls: tuple[CallTrace, ...]) -> None:
 def _show_text(heading: str, text: str) -> None:
     if not text:
         return
-    from rich.text import Text
-
-    from dtrag.delivery.cli.console import data, paragraph, safe
 
     data().print(f"\n{heading}:")
-    paragraph(data(), Text(safe(text)), indent=2)
+    paragraph(data(), text, indent=2)
 
 
 def _outcome(call: CallTrace) -> str:
@@ -173,3 +165,32 @@ def _fact(value: object) -> str:
     if isinstance(value, list):
         return " ".join(_fact(inner) for inner in value) or "none"
     return str(value)
+
+
+_WORDS = {"recorded": "Recorded", "case_made": "Recorded; a case was made", "case_voted": "Recorded; voted on the case"}
+
+
+def feedback(
+    context: typer.Context,
+    trace_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the answer's trace.", show_default=False)],
+    rating: Annotated[
+        str, typer.Argument(metavar="up|down|1-5", help="4 and 5 are up, 1 and 2 down.", show_default=False)
+    ],
+    *,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why, for administrators.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Say whether an answer was right; given again, it replaces the earlier feedback.
+
+    With the case memory on, a thumbs-up makes the answer a case, or counts as a vote on it.
+    """
+    stars = int(rating) if rating.isascii() and rating.isdecimal() and len(rating) < 4 else None
+    thumbs = rating if stars is None else None
+
+    async def give(opened: App) -> FeedbackOutcome:
+        return await opened.feedback.give(trace_id, rating=stars, thumbs=thumbs, reason=reason)
+
+    outcome = with_app(context, give)
+    case = f" {outcome.case_id}" if outcome.case_id else ""
+    done = f"{_WORDS[outcome.effect]}{case}: {outcome.feedback.value}"
+    return show_result(as_json, asdict(outcome), done, notes=[outcome.note])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-from dtrag.core.statements import statements_of
+from dtrag.core.statements import Statement
 from dtrag.core.text.analysis import language
 
 
@@ -16,14 +17,14 @@ def korean_statements() -> dict[str, str]:
     return _table("statements.ko.toml")
 
 
-def in_language_of(text: str, answer: str) -> str:
+def in_language_of(answer: str, text: str, statements: Iterable[Statement]) -> str:
     """A reason or note on the answer: for a Korean one in Korean, as far as its statements have Korean texts."""
     if language(answer) != "ko":
         return text
     korean = korean_statements()
     sentences = (
         korean[statement.code].format_map(statement.values) if statement.code in korean else statement.text
-        for statement in statements_of(text)
+        for statement in statements
     )
     return " ".join(sentences)
 

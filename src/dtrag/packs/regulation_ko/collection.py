@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dtrag.core.provisions import Provision, ProvisionCitation, RegulationText
-from dtrag.errors import InvalidInput, NotFound
+from dtrag.errors import Advice, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.amendments import dates
 from dtrag.packs.regulation_ko.catalog import (
     Catalog,
@@ -212,13 +212,14 @@ class Collection:
         Raises `NotFound` with the most similar names.
         """
         if not self.regulations:
-            raise NotFound("There are no regulations that you may see. Read a regulation book with: dtrag ingest FILE")
+            raise NotFound("There are no regulations that you may see.", Advice.ADD_REGULATIONS)
         plain_name = _without_quotes(name)
         outline = self.catalog.named(folded_name(plain_name))
         for regulation in self.regulations:
             if plain_name in (regulation.name, regulation.code) or regulation.outline is outline:
                 return regulation
-        raise NotFound(f"There is no regulation {plain_name[:60]!r} that you may see. {self._suggestions(plain_name)}")
+        missing = f"There is no regulation {plain_name[:60]!r} that you may see.{self._suggestions(plain_name)}"
+        raise NotFound(missing, Advice.LIST_REGULATIONS)
 
     def find(self, reference: str) -> Source:
         """The provision that a reference such as `학칙 제21조`, `학칙 별표 2` or `학칙 부칙` means.
@@ -268,7 +269,7 @@ class Collection:
         similar = [other for other in by_folded if len(folded) > 1 and (folded in other or other in folded)]
         similar += difflib.get_close_matches(folded, by_folded, SUGGESTIONS, cutoff=MIN_SIMILARITY)
         names = ", ".join(by_folded[other] for other in list(dict.fromkeys(similar))[:SUGGESTIONS])
-        return (f"Nearest: {names}. " if names else "") + "All of them: dtrag regulations list"
+        return f" Nearest: {names}." if names else ""
 
 
 BETWEEN = "\n\n"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.text.analysis import normalise, terms
-from dtrag.errors import InvalidInput
+from dtrag.errors import Advice, InvalidInput
 from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, Entry, words_of
 
 MAX_ENTRIES = 500
@@ -53,7 +53,8 @@ def _each_once(kind: str, option: str, texts: Sequence[str] | str, most: int, *,
     stripped = (" ".join((normalise(text) if normalised else text).split()) for text in values)
     unique = tuple(dict.fromkeys(text for text in stripped if text))
     if not 1 <= len(unique) <= most:
-        raise InvalidInput(f"An entry needs 1 to {most} {kind}s, and this one has {len(unique)}: see {option}.")
+        message = f"An entry needs 1 to {most} {kind}s, and this one has {len(unique)}."
+        raise InvalidInput(message, Advice.ENTRY_WORDS, option=option, field=option.removeprefix("--"))
     return unique
 
 

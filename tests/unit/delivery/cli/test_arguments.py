@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dtrag.delivery.cli import exit_codes, reading
+from dtrag.delivery.cli.context import question_of
 from dtrag.delivery.cli.main import main
-from dtrag.delivery.cli.question import question_of
 from dtrag.errors import InvalidInput
 
 
-@pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    """What commands ask for, instead of a result."""
-    made: list[tuple[str, dict[str, Any]]] = []
+class Requested:
+    """In the place of an app: remembers what it is asked."""
 
-    def note(context: object, operation: str, arguments: dict[str, Any], result: type, *, direct: bool) -> None:
-        made.append((operation, arguments))
+    def __init__(self) -> None:
+        self.made: list[tuple[object, ...]] = []
+
+    async def categories(self) -> list[str]:
+        return ["HR"]
+
+    async def ask(self, *arguments: object) -> None:
+        self._note(arguments)
+
+    async def search(self, *arguments: object) -> None:
+        self._note(arguments)
+
+    def _note(self, arguments: tuple[object, ...]) -> None:
+        self.made.append(arguments)
         raise exit_codes.Ended(exit_codes.OK)
 
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """What commands ask for, instead of a result."""
+    requested = Requested()
+
+    def note(context: object, work: Callable[[Any], Coroutine[Any, Any, None]], *, direct: bool) -> None:
+        work(requested).send(None)
+
     monkeypatch.setattr(reading, "read", note)
-    return made
+    return requested.made
 
 
 @pytest.mark.parametrize("path", [(), ("ask",), ("documents",), ("documents", "show"), ("taxonomy", "tree")])
@@ -33,22 +53,17 @@ def test_h_is_help_everywhere(path: tuple[str, ...], capsys: pytest.CaptureFixtu
     assert "Usage: dtrag" in capsys.readouterr().out
 
 
-def test_a_question_needs_no_quotes(requests: list[tuple[str, dict[str, Any]]]) -> None:
+def test_a_question_needs_no_quotes(requests: list[tuple[object, ...]]) -> None:
     assert main(["ask", "how", "many", "days", "--category", "HR", "of", "leave"]) == exit_codes.OK
     assert main(["search", "annual", "leave"]) == exit_codes.OK
-    assert requests[0] == (
-        "ask",
-        {"question": "how many days of leave", "categories": ["HR"], "as_of": None},
-    )
-    assert requests[1][1]["query"] == "annual leave"
+    assert requests[0] == ("how many days of leave", {"taxonomy_paths": ["HR"]}, None)
+    assert requests[1][0] == "annual leave"
 
 
-def test_a_dash_reads_standard_input(
-    requests: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dash_reads_standard_input(requests: list[tuple[object, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("  휴학은 최대\n몇 학기인가요?\n"))
     assert main(["ask", "-"]) == exit_codes.OK
-    assert requests[0][1]["question"] == "휴학은 최대\n몇 학기인가요?"
+    assert requests[0][0] == "휴학은 최대\n몇 학기인가요?"
 
 
 def test_standard_input_without_a_question_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:

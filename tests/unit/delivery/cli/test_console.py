@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from dtrag.delivery.cli import progress as progress_module
-from dtrag.delivery.cli.console import paragraph, place, plural, safe, table
+from dtrag.delivery.cli import console as console_module
+from dtrag.delivery.cli.console import Facts, Rows, paragraph, place, plural, safe, show_result, table
 
 
 def console(width: int = 80) -> Console:
@@ -60,10 +61,27 @@ def test_numbers_have_their_nouns() -> None:
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     made = console()
-    with progress_module.progress("Reading", made) as update:
+    with console_module.progress("Reading", made) as update:
         update(1, 9, "1/9 files")
     assert printed(made) == ""
-    monkeypatch.setattr(progress_module, "LINE_EVERY", 0.0)
-    with progress_module.progress("Reading", made) as update:
+    monkeypatch.setattr(console_module, "LINE_EVERY", 0.0)
+    with console_module.progress("Reading", made) as update:
         update(2, 9, "2/9 files")
     assert printed(made) == "Reading: 2/9 files\n"
+
+
+def test_a_result_is_text_with_notes_or_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    parts = ("", Facts([("Id", "7")]), Rows(("Name", "Files"), [("HR", 3)]), Rows(("Empty",), []), "done\x1b[31m")
+    assert show_result(False, {"id": 7}, *parts, notes=["", "1 file"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split() for line in out.splitlines()] == [
+        ["Id", "7"],
+        ["Name", "Files"],
+        ["─" * 12],
+        ["HR", "3"],
+        ["done[31m"],
+    ]
+    assert err == "1 file\n"
+    assert show_result(True, {"id": 7}, *parts, notes=["1 file"]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out), err) == ({"id": 7}, "")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.delivery.cli import demo, exit_codes
+from dtrag.delivery.cli import exit_codes, ingest
 from dtrag.delivery.cli.main import main
 from dtrag.settings import Settings
 
@@ -67,7 +67,7 @@ def test_json_behind_a_double_dash_is_an_argument(capsys: pytest.CaptureFixture[
 def test_without_the_samples_the_demo_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "SAMPLES", {"Samples": ("no-such-sample",)})
+    monkeypatch.setattr(ingest, "SAMPLES", {"Samples": ("no-such-sample",)})
     monkeypatch.setenv("DTRAG_DATA_DIR", str(tmp_path / "data"))
     assert main(["demo"]) == exit_codes.FAILURE
     err = capsys.readouterr().err

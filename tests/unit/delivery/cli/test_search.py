@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from rich.cells import cell_len
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
 from dtrag.core.query_expansion import ExpansionTerm, QueryExpansion
-from dtrag.delivery.cli import own_process
-from dtrag.delivery.local import operations
+from dtrag.delivery.cli import reading
 from dtrag.retrieval.highlight import highlights
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 
@@ -58,14 +57,14 @@ class Told:
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     app = Told()
 
-    async def run(_settings: object, operation: str, arguments: Mapping[str, Any]) -> Any:
-        return await operations.OPERATIONS[operation](app, **arguments)
+    async def run(_settings: object, work: Callable[[Any], Awaitable[Any]]) -> Any:
+        return await work(reading.OwnApp(app))  # type: ignore[arg-type]
 
-    async def unchecked(_app: object, _categories: object) -> None:
+    async def unchecked(_source: object, _categories: object) -> None:
         """There is no tree of categories here."""
 
-    monkeypatch.setattr(own_process, "in_this_process", run)
-    monkeypatch.setattr(operations, "check_categories", unchecked)
+    monkeypatch.setattr(reading, "in_this_process", run)
+    monkeypatch.setattr(reading, "check_categories", unchecked)
     return app
 
 

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from dtrag.core.documents import Answer, Citation
-from dtrag.delivery.cli.short_answer import show
+from dtrag.delivery.cli.ask import show_short
 
 WIDTH, HEIGHT = 80, 24
 
@@ -25,7 +25,7 @@ def screen(shown: Answer, *notes: str, height: int = HEIGHT) -> list[str]:
     console = Console(
         file=io.StringIO(), width=WIDTH, height=height, highlight=False, markup=False, emoji=False, no_color=True
     )
-    show(shown, console, notes)
+    show_short(shown, console, notes)
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert all(cell_len(line) <= WIDTH for line in lines)

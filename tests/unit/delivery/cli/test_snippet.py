@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.delivery.cli.snippet import LENGTH, Snippet, snippet
+from dtrag.delivery.cli.search import LENGTH, Snippet, snippet
 from dtrag.retrieval.highlight import highlights
 
 

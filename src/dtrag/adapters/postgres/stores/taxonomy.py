@@ -18,7 +18,7 @@ from dtrag.core.taxonomy.apply import applied
 from dtrag.core.taxonomy.operations import Operation, operations
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.core.taxonomy.versions import next_version, parse_version
-from dtrag.errors import Conflict, NotFound
+from dtrag.errors import Advice, Conflict, NotFound
 
 
 class PostgresTaxonomy:
@@ -63,7 +63,7 @@ class PostgresTaxonomy:
             await lock(connection, Lock.TAXONOMY)
             base = await tree_of(connection, parent)
             if base is None:
-                raise NotFound(f"There is no version {str(parent)[:40]!r}. List them with: dtrag taxonomy list")
+                raise NotFound(f"There is no version {str(parent)[:40]!r}.", Advice.LIST_VERSIONS)
             taken = {row["version"] for row in await (await connection.execute(sql["versions"])).fetchall()}
             number = version or next_version(base.version, {operation.kind for operation in operations}, taken)
             parse_version(number)

@@ -20,7 +20,7 @@ from dtrag.core.access.taxonomy_impact import Pair
 from dtrag.core.taxonomy.apply import DocumentMoves, NodeSplit, applied, nearest
 from dtrag.core.taxonomy.operations import operations
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
-from dtrag.errors import Conflict, InvalidInput, NotFound
+from dtrag.errors import Advice, Conflict, InvalidInput, NotFound
 
 Kind = Literal["activate", "rollback"]
 Terms = Callable[[str], list[int]]
@@ -43,9 +43,7 @@ async def change_to(connection: Connection, version: str, kind: Kind, terms: Ter
     sql = queries("taxonomy")
     row = await (await connection.execute(sql["version"], {"version": version})).fetchone()
     if row is None:
-        raise NotFound(
-            f"There is no version {version[:40]!r} of the category tree. List them with: dtrag taxonomy list"
-        )
+        raise NotFound(f"There is no version {version[:40]!r} of the category tree.", Advice.LIST_VERSIONS)
     if row["active"]:
         raise Conflict(f"Version {version} is active already.")
     last = await (await connection.execute(sql["activation_of"], {"version": version})).fetchone()
@@ -53,10 +51,10 @@ async def change_to(connection: Connection, version: str, kind: Kind, terms: Ter
     now = await active_tree(connection)
     if kind == "rollback":
         if activation is None:
-            raise Conflict(f"Version {version} was never active. Activate it with: dtrag taxonomy activate {version}")
+            raise Conflict(f"Version {version} was never active.", Advice.ACTIVATE, version=version)
         return await _back(connection, version, now, activation)
     if activation is not None:
-        raise Conflict(f"Version {version} was active before. Return to it with: dtrag taxonomy rollback {version}")
+        raise Conflict(f"Version {version} was active before.", Advice.RETURN_TO, version=version)
     if row["parent"] != now.version:
         raise Conflict(
             f"Version {version} changes {row['parent']}, but {now.version} is active now. Propose the change again."

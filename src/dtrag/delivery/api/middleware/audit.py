@@ -85,6 +85,8 @@ class Audited:
         caller = state.get("caller")
         actor = caller.name if isinstance(caller, Caller) else "anonymous"
         details: dict[str, object] = {"status": status, "request_id": logs.request_id.get()}
+        if state.get("from_owner"):
+            details["local_socket"] = True
         if status in CHEAP_REFUSALS:
             if self._lines.take(actor, CHEAP_REFUSALS_PER_MINUTE, self._monotonic()).wait_s:
                 self._left_out[actor] += 1

@@ -1,6 +1,7 @@
 """Authentication: every request needs a recognised key, or the session of one. Pure ASGI, before routes and bodies.
 
-While no key exists, only clients on this machine have access, to the whole tree; pages of other origins do not.
+While no key exists, only clients on this machine have access, to the whole tree; pages of other origins do not. The
+owner of the data folder, who uses its socket, needs no key.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.confinement import confined
 from dtrag.core.access.session import is_csrf_of
 from dtrag.core.rate_limit import Allowance
-from dtrag.core.statements import text_of_error
 from dtrag.delivery.api.client_address import is_local
-from dtrag.delivery.api.errors import error_response
+from dtrag.delivery.api.errors import detail_of, error_response
 from dtrag.delivery.api.open_routes import is_open
 from dtrag.delivery.api.origins import PageOrigins
 from dtrag.delivery.api.request_limits import RequestLimits
@@ -116,7 +116,10 @@ class Authentication:
             raise DatabaseUnavailable(reason=f"it did not respond within {SHORT_PATIENCE_S:g} s.") from error
 
     async def _recognised(self, scope: Scope) -> Key | None:
-        """The key of the request; None for clients on this machine while no key exists. Raises `DtragError`."""
+        """The key of the request; None for the owner of the data folder, and for clients on this machine while no key
+        exists. Raises `DtragError`."""
+        if scope.get("state", {}).get("from_owner"):
+            return None
         keys, headers = self._keys(), Headers(scope=scope)
         sent, token = secret_of(headers), token_of(headers)
         if not await keys.needed(sent):
@@ -191,4 +194,4 @@ def _refusal(scope: Scope, error: DtragError, headers: Mapping[str, str] | None 
         sent.update(PAGE_CHALLENGE if from_page(Headers(scope=scope)) else CHALLENGE)
     if isinstance(error, TooManyRequests):
         sent.setdefault("Retry-After", str(error.fields["seconds"]))
-    return error_response(error.http_status, text_of_error(error), type(error).__name__, headers=sent)
+    return error_response(error.http_status, detail_of(error), type(error).__name__, headers=sent)

@@ -109,7 +109,9 @@ async def batch(request: Request, body: BatchRequest) -> BatchResponse:
             try:
                 return await run_search(request, search)
             except DtragError as error:
-                return SearchFailure(detail=sentence(str(error)), type=type(error).__name__, status=error.http_status)
+                return SearchFailure(
+                    detail=sentence(error.over_http), type=type(error).__name__, status=error.http_status
+                )
 
     async def run_all() -> BatchResponse:
         async with asyncio.TaskGroup() as group:

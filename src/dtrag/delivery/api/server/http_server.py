@@ -13,6 +13,7 @@ import uvicorn
 
 from dtrag.delivery.api.connections import Connections
 from dtrag.delivery.api.server.http_protocol import HttpProtocol
+from dtrag.delivery.api.server.owner_socket import OwnerSocket, is_owner
 
 _LOG = logging.getLogger(__name__)
 
@@ -26,17 +27,19 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class HttpServer(uvicorn.Server):
-    """Serves listening sockets until `should_exit`, within the limits of `connections`.
+    """Serves listening sockets until `should_exit`, within the limits of `connections`, and the socket of the owner.
 
     It does not handle signals: uvicorn would end the process with the signal instead of an exit code.
     """
 
     def __init__(self, config: uvicorn.Config, connections: Connections, on_listening: Callable[[], None]) -> None:
         super().__init__(config)
+        self.owner: OwnerSocket | None = None
+        """The socket in the data folder, if it is set before `serve`."""
         self._connections = connections
         self._on_listening = on_listening
         self._acceptors: list[_Acceptor] = []
-        self._watch: asyncio.Task[None] | None = None
+        self._watches: list[asyncio.Task[None]] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -46,11 +49,10 @@ class HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to accept connections, then report it."""
         await super().startup([])
-        self._watch = asyncio.create_task(self._connections.watch())
         for listener in sockets or []:
-            acceptor = _Acceptor(listener, self._protocol, self._connections)
-            acceptor.start()
-            self._acceptors.append(acceptor)
+            self._accept(listener, self._connections)
+        if self.owner is not None:
+            self._accept(self.owner.listener, self.owner.connections, self.owner)
         self._on_listening()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -58,12 +60,21 @@ class HttpServer(uvicorn.Server):
         for acceptor in self._acceptors:
             acceptor.stop()
         await super().shutdown(sockets)
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+        for watch in self._watches:
+            watch.cancel()
+        await asyncio.gather(*self._watches, return_exceptions=True)
 
-    def _protocol(self) -> HttpProtocol:
-        return HttpProtocol(self.config, self.server_state, self.lifespan.state, self._connections)
+    def _accept(self, listener: socket.socket, connections: Connections, owner: OwnerSocket | None = None) -> None:
+        def protocol() -> HttpProtocol:
+            connection = HttpProtocol(self.config, self.server_state, self.lifespan.state, connections)
+            if owner is not None:
+                connection.app = owner.application(connection.app)
+            return connection
+
+        acceptor = _Acceptor(listener, protocol, connections)
+        acceptor.start()
+        self._acceptors.append(acceptor)
+        self._watches.append(asyncio.create_task(connections.watch()))
 
 
 class _Acceptor:
@@ -105,6 +116,9 @@ class _Acceptor:
                 _LOG.error("no connection can be accepted: %s", error.strerror)
                 self._rest(EXHAUSTED_S)
                 return
+            if accepted.family == socket.AF_UNIX and not is_owner(accepted):
+                accepted.close()
+                continue
             self._connections.opening(1)
             task = self._loop.create_task(self._open(accepted))
             self._opening.add(task)

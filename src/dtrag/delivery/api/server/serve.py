@@ -23,8 +23,8 @@ from dtrag import logs
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.connections import ConnectionLimits, Connections, affordable, raise_descriptor_limit
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.server.command_socket import local_socket
 from dtrag.delivery.api.server.http_server import HttpServer
+from dtrag.delivery.api.server.owner_socket import owner_socket
 from dtrag.errors import CannotListen
 from dtrag.settings import Settings
 
@@ -117,9 +117,10 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
     )
     server = HttpServer(config, Connections(limits), listening)
     with _stopped_by_signals(server, service):
-        async with api.router.lifespan_context(api), local_socket(service):
+        async with api.router.lifespan_context(api):
             await _check_keys(settings, service)
-            await server.serve([listener])
+            with owner_socket(service) as server.owner:
+                await server.serve([listener])
             for task in warming:
                 task.cancel()
             await asyncio.gather(*warming, return_exceptions=True)

@@ -1,11 +1,4 @@
-"""The socket in the data folder through which commands use a running service: its path and its protocol.
-
-One connection is one operation; each message is one JSON object on one line:
-
-    client: {"protocol", "version", "settings": {name: digest}}
-    service: {"ready": true} or {"refused": "<why>"}
-    client: {"operation", "arguments"}
-    service: {"result"} or {"error": {"type", "message"}}
+"""The path of the socket in the data folder through which the folder's owner uses a running service, over HTTP.
 
 The socket is in a folder that only its owner can enter, and only its owner can open it.
 """
@@ -18,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PROTOCOL = 2
-REQUEST_BYTES = 1 << 20
-"""Maximum length of a line that the service reads; the longest question (10,000 characters) needs 60,000."""
 FOLDER = "service"
 SOCKET = "local.sock"
+VERSION_HEADER = "X-Dtrag-Version"
+SETTINGS_HEADER = "X-Dtrag-Settings"
+"""With these headers a command asks whether the service would answer as its own process: JSON {name: digest}."""
 # sockaddr_un holds 108 bytes on Linux and 104 elsewhere, the terminating zero included.
 _PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
 
