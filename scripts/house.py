@@ -46,8 +46,8 @@ BANNED_NAMES = ("found", "asked", "wanted", "given", "kept", "one")
 VIEWS = "views"
 LAYERS = ("main.tsx", "app", VIEWS, "parts", "state", "api", "text", "design")
 """The page's folders, from the top: a file imports from its own or a later one."""
-TABLES = ("patterns.toml",)
-"""Names of files whose patterns have an example and a counter-example."""
+WITH_EXAMPLES = "explained"
+"""The function that compiles a pattern with its examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,35 +256,40 @@ def doubled_names(project: Project) -> list[str]:
     return [f"{name}: {', '.join(sorted(modules))}" for name, modules in sorted(where.items()) if len(modules) > 1]
 
 
-def _patterns(project: Project) -> Iterator[tuple[str, str]]:
-    """Where and what each call of `re` matches; of a composed pattern the literal parts."""
+def _patterns(project: Project) -> Iterator[tuple[str, str, bool]]:
+    """Where and what each call of `re` matches, of a composed pattern the literal parts; whether it has examples."""
     functions = {"compile", "match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
     for module in project.modules.values():
         for node in ast.walk(module.tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            has_examples = isinstance(node.func, ast.Name) and node.func.id == WITH_EXAMPLES
+            if has_examples or (
+                isinstance(node.func, ast.Attribute)
                 and isinstance(node.func.value, ast.Name)
                 and node.func.value.id == "re"
                 and node.func.attr in functions
-                and node.args
             ):
                 literal = "".join(
                     str(part.value)
                     for part in ast.walk(node.args[0])
                     if isinstance(part, ast.Constant) and isinstance(part.value, str)
                 )
-                yield f"{module.file.relative_to(project.root)}:{node.lineno}", literal
+                yield f"{module.file.relative_to(project.root)}:{node.lineno}", literal, has_examples
 
 
 def regular_expressions(project: Project) -> list[str]:
     """Calls of `re` with a pattern in Python code."""
-    return [f"{where} {pattern[:60]}" for where, pattern in _patterns(project)]
+    return [f"{where} {pattern[:60]}" for where, pattern, _ in _patterns(project)]
 
 
 def long_patterns(project: Project) -> list[str]:
-    """Patterns above 80 characters written in code: they belong in a table with examples."""
-    return [f"{where} {pattern[:60]}" for where, pattern in _patterns(project) if len(pattern) > LONG_PATTERN]
+    """Patterns above 80 characters without examples that a test runs (`dtrag.core.text.patterns.explained`)."""
+    return [
+        f"{where} {pattern[:60]}"
+        for where, pattern, has_examples in _patterns(project)
+        if len(pattern) > LONG_PATTERN and not has_examples
+    ]
 
 
 def small_files(project: Project) -> list[str]:

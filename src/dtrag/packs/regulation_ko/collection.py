@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dtrag.core.provisions import Provision, ProvisionCitation, RegulationText
+from dtrag.core.text.patterns import explained
 from dtrag.errors import Advice, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.amendments import dates
 from dtrag.packs.regulation_ko.catalog import (
@@ -38,10 +39,12 @@ ADDENDUM = "부칙"
 _DIVISION_LINE = re.compile(r"(?m)^[ \t#*]*+(?P<text>제\s?(?P<number>\d{1,3})\s?(?P<kind>[편장절관])[^\n]{0,120})$")
 NO_PASSAGE = -1
 """`first` and `last` of a deleted provision."""
-_REFERENCE = re.compile(
+_REFERENCE = explained(
     r"(?:(?P<article>제?\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3}(?!\s*[항호\d]))?)(?:\s*[(（][^()（）]*[)）])?"
     r"(?:\s*(?:의\s*)?제?\s*\d{1,3}\s*[항호])*|(?P<appendix>별\s*[표지첨](?:[^가-힣]|서식|양식|의|호|제)*)"
-    r"|(?P<addendum>부\s*칙))\s*$"
+    r"|(?P<addendum>부\s*칙))\s*$",
+    finds=("학칙 제21조제2항", "학칙 별표 2", "학칙 부칙"),
+    refuses=("학칙 제21조를 본다", "학칙"),
 )
 _Place = tuple[uuid.UUID, int, int]
 """Document, first and last passage of a source."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from dtrag.core.text.patterns import explained
 from dtrag.packs.regulation_ko import citation_patterns as patterns
 from dtrag.packs.regulation_ko.catalog import Number, article_label, folded_name
 
@@ -17,15 +18,19 @@ _QUOTES = " 「」『』“”‘’\"'"
 WIDEST_RANGE = 60
 """Articles that a range (제5조 내지 제9조) may delete."""
 _BEFORE = r"(?m)^[ \t\r\f\u00a0\u3000*#]*+"
-_ARTICLE = re.compile(
+_ARTICLE = explained(
     rf"{_BEFORE}(?P<head>제\s*+(\d{{1,4}})\s*+조(?:\s*+의\s*+(\d{{1,3}}))?)"
     r"(?P<range>\s*+(?:부터|내지|[~∼～\-])\s*+제\s*+(\d{1,4})\s*+조(?:\s*+의\s*+(\d{1,3}))?(?:\s*+까지)?)?"
-    r"(?P<title>\s*+[(（](?!\s*+삭\s*+제)[^()（）\n]*+[)）])?[*\s]*+[<〈(（\[]?\s*+삭\s*+제"
+    r"(?P<title>\s*+[(（](?!\s*+삭\s*+제)[^()（）\n]*+[)）])?[*\s]*+[<〈(（\[]?\s*+삭\s*+제",
+    finds=("제5조 삭제 <2020. 1. 1.>", "제3조 내지 제5조 삭 제"),
+    refuses="다만 제5조 삭제",
 )
-_APPENDIX = re.compile(
+_APPENDIX = explained(
     rf"{_BEFORE}(?:[<〈\[(（【「〔［]\s*+)?"
     r"(?P<label>별\s*+[표지첨](?:\s*+(?:서식)?\s*+제?\s*+\d+(?:\s*+[-–의]\s*+\d+)*+\s*+호?)?(?:\s*+서\s*+식)?)"
-    r"\s*+[>〉\])）】」〕］]?\s*+[<〈(（\[]\s*+삭\s*+제"
+    r"\s*+[>〉\])）】」〕］]?\s*+[<〈(（\[]\s*+삭\s*+제",
+    finds="[별표 2] <삭제 2020. 1. 1.>",
+    refuses="[별표 2] 심사표",
 )
 
 

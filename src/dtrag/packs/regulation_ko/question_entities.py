@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dtrag.core.text.patterns import explained
+
 SECTION_CONFIDENCE = 0.95
 KEYWORD_CONFIDENCE = 0.85
 
@@ -35,8 +37,10 @@ class EntityMatch:
     expanded_terms: tuple[str, ...] = ()
 
 
-_SECTION = re.compile(
-    r"제?\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3})?(?!원|[가-힣]*[차회])|제\s?\d{1,3}\s?(?:항|호)|(?<=조)\s?\d{1,3}\s?(?:항|호)"
+_SECTION = explained(
+    r"제?\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3})?(?!원|[가-힣]*[차회])|제\s?\d{1,3}\s?(?:항|호)|(?<=조)\s?\d{1,3}\s?(?:항|호)",
+    finds=("제15조의2", "제2항", "조 3항"),
+    refuses=("3조원", "5조차"),
 )
 
 _RELATED: Mapping[str, Sequence[str]] = {

@@ -11,6 +11,7 @@ from collections.abc import Collection as Ids
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from dtrag.core.text.patterns import explained
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.packs.regulation_ko.catalog import (
     Number,
@@ -34,12 +35,14 @@ MOST_LISTED = 10
 """Provisions in the message about a reference that can mean several."""
 MOST_REFERENCES = 8
 LONGEST_QUESTION = 1_000
-_REFERENCE = re.compile(
+_REFERENCE = explained(
     r"(?<![\d.,])(?P<article>(?P<mark>제\s{0,2})?\d{1,4}\s{0,2}조(?!\s{0,2}(?:원|건|직|치|각|교|약|례|정|사|선|업|씩))"
     r"(?:\s{0,2}의\s{0,2}\d{1,3}(?!\s{0,2}[항호\d]))?)(?:\s{0,2}[(（][^()（）]{1,40}[)）])?"
     r"(?:\s{0,2}의?\s{0,2}제?\s{0,2}(?P<paragraph>\d{1,3})\s{0,2}항)?(?:\s{0,2}의?\s{0,2}제?\s{0,2}\d{1,3}\s{0,2}호)?"
     r"|(?P<appendix>[\[<(【]?\s{0,2}별\s{0,2}[표지](?:\s{0,2}제?\s{0,2}\d{1,3}(?:\s{0,2}(?:의|-)\s{0,2}\d{1,2})?\s{0,2}호?)"
-    r"(?:\s{0,2}서\s{0,2}식)?\s{0,2}[\]>)】]?|별\s{0,2}표(?![가-힣]))|(?P<addendum>부\s{0,2}칙(?!적))"
+    r"(?:\s{0,2}서\s{0,2}식)?\s{0,2}[\]>)】]?|별\s{0,2}표(?![가-힣]))|(?P<addendum>부\s{0,2}칙(?!적))",
+    finds=("학칙 21조", "휴학규정 별지 1호서식", "부칙"),
+    refuses=("3조원", "부칙적"),
 )
 _RANGE = re.compile(r"\s{0,2}(?:부터|내지|에서|[~∼～\-–])\s{0,2}")
 _PARTICLE = re.compile(r"(?:의|에서|에|중|상)$")

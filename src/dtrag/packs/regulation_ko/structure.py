@@ -6,19 +6,20 @@ decides. `split` returns None for documents that are not regulations.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
 from dtrag.core.page_starts import page_metadata, page_starts_within
+from dtrag.core.text.token_counts import KOREAN_CHARACTERS_PER_TOKEN
 from dtrag.packs.regulation_ko.book import Span, find_regulations
 from dtrag.packs.regulation_ko.contents import read_contents
 from dtrag.packs.regulation_ko.document_lines import Line, lines_of
 from dtrag.packs.regulation_ko.editions import edition_of
 from dtrag.packs.regulation_ko.heads import has_name_ending
-from dtrag.packs.regulation_ko.pieces import cut
 from dtrag.packs.regulation_ko.provisions import Provision, ProvisionReader
 
 MAX_TOKENS = 400
@@ -30,6 +31,13 @@ a few articles is not a regulation book. (Covers, indexes and abolished regulati
 MAX_LAST_SHARE = 0.6
 """The last article may be at most this share of them: a text that goes on after a few quoted articles is not the last
 of them. An addendum or an appendix behind it proves that the article ended where it should."""
+_ORDER: tuple[re.Pattern[str], ...] = (
+    re.compile(r"(?m)^[ \t]*(?=[①-⑳㉑-㉟㊱-㊿]|\(\d{2,3}\))|(?<=[.>〉)\]])[ ](?=[①-⑳])"),  # paragraphs (항)
+    re.compile(r"(?m)^[ \t]*(?=\d{1,3}\.|\d{1,3}\))"),  # items (호)
+    re.compile(r"(?m)^"),  # sub-items, rows of a table
+    re.compile(r"(?<=[.?!])[ ]+"),  # sentences
+    re.compile(r"[ ]+"),
+)
 
 
 def split(
@@ -147,3 +155,48 @@ def _chunks(
             piece |= page_metadata(regulation.page_starts, start, end)
             yield Chunk(ordinal, start, end, regulation.text[start:end], breadcrumb, {**metadata, **piece})
             ordinal += 1
+
+
+def cut(text: str, start: int, end: int, max_tokens: int) -> list[tuple[int, int]]:
+    """Spans of at most `max_tokens` each (tokens as counted here), in order, without overlap and without outer blanks.
+
+    They cover everything between `start` and `end` except white space. A span is cut at paragraphs if that is enough,
+    else at items, lines, sentences or blanks, and inside a word only when it has none of them.
+    """
+    budget = max(1, max_tokens) * KOREAN_CHARACTERS_PER_TOKEN
+    return [span for span in (_stripped(text, *s) for s in _cut(text, start, end, budget, 0)) if span[0] < span[1]]
+
+
+def _cut(text: str, start: int, end: int, budget: int, level: int) -> Iterator[tuple[int, int]]:
+    if end - start <= budget:
+        yield start, end
+        return
+    if level == len(_ORDER):
+        for at in range(start, end, budget):
+            yield at, min(at + budget, end)
+        return
+    edges = [start, *_edges(text, start, end, level), end]
+    for first, last in _packed(edges, budget):
+        yield from _cut(text, first, last, budget, level + 1)
+
+
+def _edges(text: str, start: int, end: int, level: int) -> list[int]:
+    return [match.end() for match in _ORDER[level].finditer(text, start, end) if start < match.end() < end]
+
+
+def _packed(edges: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:
+    """Neighbouring parts, merged as long as they fit the budget."""
+    first = edges[0]
+    for index in range(1, len(edges)):
+        if edges[index] - first > budget and edges[index - 1] > first:
+            yield first, edges[index - 1]
+            first = edges[index - 1]
+    yield first, edges[-1]
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end

@@ -13,7 +13,8 @@ CITATIONS = [
     f"dtrag.packs.regulation_ko.{name}"
     for name in (
         "catalog citation_grammar citation_names citation_patterns citation_reader citations "
-        "verification.check verification.judge verification.quotations"
+        "collection deletions question_entities "
+        "verification.check verification.contents verification.judge verification.quotations verification.written_text"
     ).split()
 ]
 MODULES = [importlib.import_module(name) for name in (*CITATIONS, "dtrag.core.cases.normal_form")]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from dtrag.core.text.analysis import normalise
 from dtrag.packs.regulation_ko import lexicon as lexicon_package
-from dtrag.packs.regulation_ko.conjugation import begins
 from dtrag.packs.regulation_ko.lexicon import (
     SYNONYMS_FILE,
     Entry,
@@ -26,7 +25,7 @@ from dtrag.packs.regulation_ko.lexicon import (
     words_of,
 )
 from dtrag.packs.regulation_ko.lexicon.files import lists_by_json, lists_by_toml
-from dtrag.packs.regulation_ko.spelling import within_one
+from dtrag.packs.regulation_ko.spelling import begins, within_one
 
 QUESTIONS = Path(__file__).parents[5] / "shared/data/korean-regulations/questions.dev.jsonl"
 FILES = sorted(

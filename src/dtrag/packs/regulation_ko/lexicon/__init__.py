@@ -16,7 +16,6 @@ from importlib import resources
 from typing import Literal
 
 from dtrag.core.text.questions import without_particle
-from dtrag.packs.regulation_ko import conjugation
 from dtrag.packs.regulation_ko.lexicon.files import read_entries, read_synonyms
 from dtrag.packs.regulation_ko.lexicon.forms import (
     MIN_LONG_WORD,
@@ -28,7 +27,7 @@ from dtrag.packs.regulation_ko.lexicon.forms import (
     is_syllable_as_object,
     words_of,
 )
-from dtrag.packs.regulation_ko.spelling import SpellingIndex
+from dtrag.packs.regulation_ko.spelling import SpellingIndex, begins
 
 MAX_GAP = 3
 """Other words between two words of a form: "책을 도서관에서 잃어버렸어요" still matches "책 잃어버"."""
@@ -232,7 +231,7 @@ def _is_begun_by(token: str, word: str, *, alone: bool) -> bool:
         return word == token or (len(token) >= 3 and word.startswith(token) and len(word) - len(token) <= 3)
     if (alone and len(token) == 1) or is_syllable_as_object(token):
         return without_particle(word) == token[0]
-    return conjugation.begins(token, word)
+    return begins(token, word)
 
 
 def _without_weaker(matches: Sequence[Match]) -> list[Match]:

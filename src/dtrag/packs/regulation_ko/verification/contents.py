@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dtrag.core.provisions import Provision, RegulationText
+from dtrag.core.text.patterns import explained
 from dtrag.packs.regulation_ko import citation_patterns as patterns
 from dtrag.packs.regulation_ko.amendments import dates, is_repealed, preface
 from dtrag.packs.regulation_ko.catalog import (
@@ -27,8 +28,11 @@ from dtrag.packs.regulation_ko.collection import Regulation
 
 MOST_RUNS = 12
 """Runs of numbers in a list of what exists."""
-_ADDENDUM_ARTICLE = re.compile(
-    r"(?m)^[ \t#*]*+(?:제\s?(?P<article>\d{1,3})\s?조(?:\s?의\s?(?P<minor>\d{1,2}))?|(?P<number>\d{1,3})\s?\.(?!\s?\d))"
+_ADDENDUM_ARTICLE = explained(
+    r"(?m)^[ \t#*]*+"
+    r"(?:제\s?(?P<article>\d{1,3})\s?조(?:\s?의\s?(?P<minor>\d{1,2}))?|(?P<number>\d{1,3})\s?\.(?!\s?\d))",
+    finds=("제2조의2(적용)", "2. 시행"),
+    refuses=("2. 3. 시행", "이 규정 제2조"),
 )
 """제2조 of an addendum, which older ones number 2."""
 _WORDS = re.compile(r"^[^|]*[가-힣A-Za-z][^|]*$")

@@ -6,19 +6,30 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from dtrag.core.text.patterns import explained
+
 SHORTEST_WRAPPED = 20
 """Characters from which on a line may continue in the next one."""
-_GROUP = re.compile(r"[\u1100-\u115f][\u1160-\u11a7]*[\u11a8-\u11ff]*|[^\u0300-\u036f][\u0300-\u036f]*|.", re.DOTALL)
-_MARK = re.compile(
+_GROUP = explained(
+    r"[\u1100-\u115f][\u1160-\u11a7]*[\u11a8-\u11ff]*|[^\u0300-\u036f][\u0300-\u036f]*|.",
+    finds=("가", "한"),
+    refuses="",
+    flags=re.DOTALL,
+)
+_MARK = explained(
     r"[<〈\[【「][^<>〈〉()（）\[\]【】「」\n]{0,120}?(?:개\s?정|신\s?설|삭\s?제|이\s?동|전문|본조|제\s?정)"
     r"[^<>〈〉()（）\[\]【】「」\n]{0,60}?\d{4}[^<>〈〉()（）\[\]【】「」\n]{0,200}[>〉\]】」]"
     r"|[(（](?:[^<>〈〉()（）\[\]【】\n]{0,60}?(?<!\d)(?:19|20)\d{2}\s?[.년-][^<>〈〉()（）\[\]【】\n]{0,200}?)?"
     r"(?:개\s?정|신\s?설|이\s?동|전문|본조|제\s?정)[^<>〈〉()（）\[\]【】\n]{0,60}?(?<!\d)(?:19|20)\d{2}\s?[.년-]"
-    r"[^<>〈〉()（）\[\]【】\n]{0,200}[)）]"
+    r"[^<>〈〉()（）\[\]【】\n]{0,200}[)）]",
+    finds=("<개정 2020. 3. 1.>", "(개정 2020. 3. 1.)"),
+    refuses=("(이하 같다)", "<개정>"),
 )
 _WRAP = re.compile(r"(?<=[^\s.。:;!?>〉\])】」』|다요음함임됨])[ \t]*\n(?=[ \t]*[가-힣A-Za-z0-9「『(])")
-_NEW_LINE = re.compile(
-    r"[ \t]*(?:[①-⑳]|\d{1,3}[.)]\s|[가-하][.)]\s|제\s?\d{1,4}\s?[조장편절관]\s?[(（]|[-*•·○□■▪※▶]|부\s?칙|별\s?[표지])"
+_NEW_LINE = explained(
+    r"[ \t]*(?:[①-⑳]|\d{1,3}[.)]\s|[가-하][.)]\s|제\s?\d{1,4}\s?[조장편절관]\s?[(（]|[-*•·○□■▪※▶]|부\s?칙|별\s?[표지])",
+    finds=("① ", "제3조(임용)", "별표"),
+    refuses=("이 규정", "제3조에"),
 )
 
 
