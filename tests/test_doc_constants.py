@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.postgres import index_reader
-from dtrag.delivery.api import request_limits
+from dtrag.delivery.api import clients
 from dtrag.delivery.api.middleware import audit as audited
 from dtrag.delivery.api.routes import documents
 from dtrag.governance import audit
@@ -36,7 +36,7 @@ STATEMENTS = [
     ("docs/how-to/operations.md", f"{MIGRATIONS} of {MIGRATIONS} migrations"),
     ("docs/how-to/audit.md", f"at most {audit.NOTE_S * 1000:.0f} ms later"),
     ("docs/how-to/audit.md", f"at most {audited.CHEAP_REFUSALS_PER_MINUTE} refusals a minute"),
-    ("docs/how-to/keys.md", f"to {request_limits.FAILURES_PER_MINUTE} a minute from one address"),
+    ("docs/how-to/keys.md", f"to {clients.FAILURES_PER_MINUTE} a minute from one address"),
     ("docs/how-to/keys.md", f"A key may make {Settings().rate_per_minute} requests a minute"),
     ("docs/reference/http.md", f"parts `files` (at most {documents.MAX_FILES})"),
     ("docs/reference/http.md", f"at most {sources.SHOWN_DOCUMENTS:,} for each file"),

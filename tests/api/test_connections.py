@@ -25,8 +25,7 @@ from dtrag.delivery.api.connections import (
     Connections,
     affordable,
 )
-from dtrag.delivery.api.middleware.pacing import Pacing
-from dtrag.delivery.api.middleware.request_guard import BodyLimit
+from dtrag.delivery.api.middleware.request_guard import BodyLimit, Pacing
 from dtrag.delivery.api.server.http_server import HttpServer
 from dtrag.delivery.api.server.serve import listen
 

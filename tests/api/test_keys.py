@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from dtrag.app import App
 from dtrag.core.access.api_key import Key, new_secret
 from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.request_limits import FAILURES_PER_MINUTE
+from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
 from dtrag.errors import Conflict, InvalidInput, NotFound, Unauthorized
 from dtrag.governance.api_keys import KNOWN_S, Keys
 from dtrag.settings import Settings

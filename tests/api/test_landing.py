@@ -6,7 +6,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.routes.landing import preferred
+from dtrag.delivery.api.routes.page import preferred
 
 
 @pytest.mark.parametrize(

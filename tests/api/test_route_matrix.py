@@ -23,8 +23,7 @@ from dtrag.core.taxonomy.review import Item
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.middleware.authentication import SHORT
-from dtrag.delivery.api.open_routes import OPEN
-from dtrag.delivery.api.permissions import Needs
+from dtrag.delivery.api.permissions import OPEN, Needs
 from dtrag.settings import Settings, set_feature_flag
 from tests.api.confined import House, house
 from tests.api.shape import FORM, assert_failure, form

@@ -17,14 +17,12 @@ from dtrag import __version__
 from dtrag.adapters.error_reports import error_reports
 from dtrag.app import App, open_app
 from dtrag.delivery.api import errors
-from dtrag.delivery.api.dependencies import Service
+from dtrag.delivery.api.dependencies import Service, UploadFolder
 from dtrag.delivery.api.middleware.audit import Audited
 from dtrag.delivery.api.middleware.authentication import Authentication
-from dtrag.delivery.api.middleware.cors import Cors
 from dtrag.delivery.api.middleware.forwarding import Forwarding, trusted_networks
-from dtrag.delivery.api.middleware.pacing import Pacing
-from dtrag.delivery.api.middleware.request_guard import BodyLimit, Guard, RequestLog
-from dtrag.delivery.api.origins import PUBLIC, PageOrigins, origins_of
+from dtrag.delivery.api.middleware.origins import PUBLIC, Cors, PageOrigins, origins_of
+from dtrag.delivery.api.middleware.request_guard import BodyLimit, Guard, Pacing, RequestLog
 from dtrag.delivery.api.request_tasks import cancelled
 from dtrag.delivery.api.routes import (
     agents,
@@ -41,22 +39,18 @@ from dtrag.delivery.api.routes import (
     isolation,
     keys,
     lexicon,
-    metrics,
-    neural,
     openai,
     page,
     regulations,
     review,
     search,
     session,
-    statements,
     taxonomy,
     tools,
     traces,
 )
 from dtrag.delivery.api.routes import settings as settings_routes
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.upload_folder import UploadFolder
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.stored_settings import unused_settings
 from dtrag.isolation.runs import IsolationRuns
@@ -74,7 +68,6 @@ OPEN_ROUTES = (health, page, session)
 """Modules whose routes answer without a key, or declare their failures without one themselves."""
 KEYED_ROUTES = (
     search,
-    neural,
     chat,
     conversations,
     traces,
@@ -92,9 +85,7 @@ KEYED_ROUTES = (
     isolation,
     keys,
     settings_routes,
-    statements,
     evaluations,
-    metrics,
     docs,
     openai,
 )

@@ -1,35 +1,87 @@
-"""The state of a running service, and how routes access it."""
+"""The state of a running service with its folder of uploads and its figures of filters, and how routes access it."""
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import math
+import os
+import shutil
+import tempfile
 import time
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fastapi import Request
 
 from dtrag import embedding_service
 from dtrag.app import App
+from dtrag.core.access.filter_attacks import AttemptKind
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.statistics import CaseStatistics
+from dtrag.core.metrics.ranking import percentile
 from dtrag.delivery.api.built_page import BuiltPage, built_page
-from dtrag.delivery.api.filter_metrics import FilterWatch
+from dtrag.delivery.api.clients import RequestLimits
 from dtrag.delivery.api.prometheus import Telemetry
-from dtrag.delivery.api.request_limits import RequestLimits
 from dtrag.delivery.api.request_tasks import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.isolation.runs import IsolationRuns
 from dtrag.ports import Loadable
 from dtrag.settings import Settings
 
+NEWEST = 1_000
+"""Number of newest times over which quantiles are computed."""
 CASE_FIGURES_S = 10.0
 """Figures of the case memory count its whole collection, which takes longer than a scrape should, as does counting the
 passages that wait for vectors."""
 _LOG = logging.getLogger(__name__)
+
+
+class FilterWatch:
+    """Figures of `GET /metrics/filter` since the start of this process; used on the event loop only."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=NEWEST)
+        self._attempts: Counter[AttemptKind] = Counter()
+        self.checked = 0
+        self.documents = 0
+        self.filtering_s = 0.0
+        self.last_violation: datetime | None = None
+
+    def record(self, seconds: float) -> None:
+        """Record the time of checking the filters of a request."""
+        self.checked += 1
+        self._seconds.append(seconds)
+
+    def filtered(self, documents: int, seconds: float) -> None:
+        """Record that so many documents were filtered."""
+        self.documents += documents
+        self.filtering_s += seconds
+
+    def attempted(self, kind: AttemptKind) -> None:
+        """Record an attempt to bypass a filter."""
+        self._attempts[kind] += 1
+        self.last_violation = datetime.now(UTC)
+
+    def attempts(self, kind: AttemptKind) -> int:
+        """Number of attempts of that kind."""
+        return self._attempts[kind]
+
+    def quantiles_ms(self, shares: Sequence[float]) -> list[float]:
+        """Quantiles of the newest times in milliseconds; 0.0 before the first."""
+        if not self._seconds:
+            return [0.0] * len(shares)
+        return [round(percentile([*self._seconds], share) * 1000, 4) for share in shares]
+
+    @property
+    def documents_per_second(self) -> float:
+        """Documents filtered per second; 0.0 before the first."""
+        return round(self.documents / self.filtering_s, 1) if self.filtering_s else 0.0
 
 
 @dataclass(slots=True)
@@ -131,3 +183,57 @@ def app_of(request: Request) -> App:
 def correlation_of(request: Request) -> str:
     """The correlation id of the request."""
     return str(request.state.correlation_id)
+
+
+class UploadFolder:
+    """A private folder for the files of uploads while they are indexed, on the disk of the database, until `close`.
+
+    The service locks its folder; the lock ends with the process. The next start removes folders without a lock.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def open(cls, data_dir: Path) -> UploadFolder:
+        """A new folder in `<data_dir>/uploads`; folders there that no running service has locked are removed."""
+        parent = data_dir / "uploads"
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(parent):  # a new folder is not locked at first
+            for entry in parent.iterdir():
+                _remove_unless_locked(entry)
+            path = Path(tempfile.mkdtemp(prefix="service-", dir=parent))
+            descriptor = os.open(path, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return cls(path, descriptor)
+
+    def close(self) -> None:
+        """Remove the folder and release its lock."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._descriptor)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_unless_locked(entry: Path) -> None:
+    if entry.is_symlink() or not entry.is_dir():
+        entry.unlink(missing_ok=True)
+        return
+    descriptor = os.open(entry, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    else:
+        shutil.rmtree(entry, ignore_errors=True)
+    finally:
+        os.close(descriptor)

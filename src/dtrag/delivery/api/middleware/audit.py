@@ -19,8 +19,7 @@ from dtrag.core.access.audit_chain import Decision
 from dtrag.core.access.scope import scope_rows
 from dtrag.core.rate_limit import RateLimit
 from dtrag.delivery.api.errors import error_response
-from dtrag.delivery.api.open_routes import SUPERVISED, is_page_file
-from dtrag.delivery.api.permissions import Needs
+from dtrag.delivery.api.permissions import SUPERVISED, Needs, is_page_file
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.governance.audit import Audit
 

@@ -9,26 +9,34 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.confinement import confined
-from dtrag.core.access.session import is_csrf_of
+from dtrag.core.access.session import LONGEST, is_csrf_of
 from dtrag.core.rate_limit import Allowance
-from dtrag.delivery.api.client_address import is_local
+from dtrag.delivery.api.clients import RequestLimits, is_local
 from dtrag.delivery.api.errors import detail_of, error_response
-from dtrag.delivery.api.open_routes import is_open
-from dtrag.delivery.api.origins import PageOrigins
-from dtrag.delivery.api.request_limits import RequestLimits
+from dtrag.delivery.api.middleware.origins import PageOrigins
+from dtrag.delivery.api.permissions import is_open
 from dtrag.delivery.api.request_tasks import within
-from dtrag.delivery.api.session_cookie import CSRF_HEADER, SAFE, from_page, token_of
 from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, StaleSession, TooManyRequests, Unauthorized
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.sessions import Sessions, SignedIn
 
+COOKIE = "dtrag_session"
+"""The cookie of the web page, with the token of its session."""
+CSRF_HEADER = "x-csrf-token"
+PAGE_HEADER, PAGE = "x-requested-with", "dtrag-page"
+"""Requests of the page carry `X-Requested-With: dtrag-page`: a 401 must not open the browser's password prompt."""
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that need no CSRF token: they change nothing."""
 SHORT = frozenset({"/health"})
 """Routes that answer briefly without a key."""
 SHORT_PATIENCE_S = 2.0
@@ -195,3 +203,40 @@ def _refusal(scope: Scope, error: DtragError, headers: Mapping[str, str] | None 
     if isinstance(error, TooManyRequests):
         sent.setdefault("Retry-After", str(error.fields["seconds"]))
     return error_response(error.http_status, detail_of(error), type(error).__name__, headers=sent)
+
+
+def token_of(headers: Headers) -> str | None:
+    """The session token in the request's cookie; None without one."""
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE)
+
+
+def from_page(headers: Headers) -> bool:
+    """Whether the request comes from the page: it says so, or has the cookie."""
+    return headers.get(PAGE_HEADER, "").lower() == PAGE or token_of(headers) is not None
+
+
+def set_cookie(response: Response, token: str, scope: Scope) -> None:
+    """Give the browser the token: for this host alone, unreadable to scripts, and never sent along from other sites.
+
+    The service ends idle sessions earlier than the browser deletes the cookie.
+    """
+    response.set_cookie(
+        COOKIE,
+        token,
+        max_age=int(LONGEST.total_seconds()),
+        path="/",
+        secure=_is_https(scope),
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def delete_cookie(response: Response, scope: Scope) -> None:
+    """Make the browser forget the token."""
+    response.delete_cookie(COOKIE, path="/", secure=_is_https(scope), httponly=True, samesite="strict")
+
+
+def _is_https(scope: Scope) -> bool:
+    """Whether the browser uses HTTPS: by the scheme (of a trusted proxy, too), or by the origin of its page."""
+    origin = Headers(scope=scope).get("origin", "")
+    return scope.get("scheme") == "https" or urlsplit(origin).scheme == "https"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dtrag.delivery.api.client_address import Address, parse_address
+from dtrag.delivery.api.clients import Address, parse_address
 from dtrag.errors import InvalidInput
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -1,6 +1,6 @@
-"""Middleware of every request: id and log line, host and origin checks, body limits. Pure ASGI, streams unbuffered.
+"""Middleware of every request: pacing, id and log line, host and origin checks, body limits. Pure ASGI, unbuffered.
 
-From the outside in: `RequestLog` (which also turns unexpected exceptions into a 500), `Guard`, `BodyLimit`.
+From the outside in: `Pacing`, `RequestLog` (which also turns unexpected exceptions into a 500), `Guard`, `BodyLimit`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import socket
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,14 +21,17 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag import logs
-from dtrag.delivery.api.connections import ConnectionLimits
+from dtrag.delivery.api.connections import ALWAYS_ANSWERED, ConnectionLimits
 from dtrag.delivery.api.errors import error_response, protocol_of
-from dtrag.delivery.api.origins import PageOrigins, authority_of
+from dtrag.delivery.api.middleware.origins import PageOrigins, authority_of
 from dtrag.delivery.api.prometheus import RequestTelemetry
 from dtrag.governance.api_keys import Keys
 
 _LOG = logging.getLogger("dtrag.access")
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+STARTED_PER_PASS = 1
+"""Requests started per pass of the event loop. With 8, a thousand concurrent searches start so fast that started ones
+hardly progress: only a fifth as many are answered in time."""
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # nosec B104  # noqa: S104 - recognised, not bound
@@ -218,3 +222,43 @@ class _TimedBody:
 
 def _since(started: float) -> float:
     return time.monotonic() - started
+
+
+class Pacing:
+    """Starts requests in order of arrival, `STARTED_PER_PASS` in each pass of the event loop.
+
+    Requests that arrive together would start in the same pass of the event loop, and a pass with a thousand requests
+    takes seconds in which nothing else is read or answered, not even a liveness check.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._started = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http" and scope["path"] != ALWAYS_ANSWERED:
+            await self._turn()
+        await self._app(scope, receive, send)
+
+    async def _turn(self) -> None:
+        loop = asyncio.get_running_loop()
+        if not self._started:
+            loop.call_soon(self._next_pass)
+        if self._started < STARTED_PER_PASS and not self._waiting:
+            self._started += 1
+            return
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _next_pass(self) -> None:
+        self._started = 0
+        while self._waiting and self._started < STARTED_PER_PASS:
+            turn = self._waiting.popleft()
+            if not turn.done():  # its request may have been cancelled
+                turn.set_result(None)
+                self._started += 1
+        if self._started:
+            asyncio.get_running_loop().call_soon(self._next_pass)

@@ -1,11 +1,11 @@
-"""`/filter/validate`, `/filter/test` and `/metrics/filter`: category filters, tested and measured."""
+"""`/filter/validate`, `/filter/test`, `/metrics/filter`: category filters, tested and measured; and `/metrics`."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body, Request, Response
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from dtrag.core.access.category_filter import CategoryFilter
@@ -13,13 +13,14 @@ from dtrag.core.access.scope import MAX_PATHS
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import service_of
 from dtrag.delivery.api.json_body import JsonRoute
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, READ_WHOLE_TREE
+from dtrag.delivery.api.prometheus import CONTENT_TYPE
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.search import JsonObject
 from dtrag.errors import InvalidInput
 
-router = APIRouter(tags=["filters"])
+router = APIRouter()
 posting = APIRouter(route_class=JsonRoute, tags=["filters"], dependencies=READ)
 
 TARGET_MS = 10.0
@@ -162,7 +163,7 @@ async def try_out(request: Request, trial: FilterTrial) -> FilterTrialResponse:
     )
 
 
-@router.get("/metrics/filter", responses=failures(503), dependencies=ADMIN_WHOLE_TREE)
+@router.get("/metrics/filter", tags=["filters"], responses=failures(503), dependencies=ADMIN_WHOLE_TREE)
 async def filter_metrics(request: Request) -> FilterMetrics:
     """Times of filter checks and attempts to bypass filters, since the start of this process."""
     watch = service_of(request).filters
@@ -192,6 +193,21 @@ def _filter(category_filter: CategoryFilter, documents: list[JsonObject]) -> Non
     category_filter.apply_filter(documents)
     for document in documents:
         category_filter.validate_filter_bypass_attempt(document)
+
+
+@router.get(
+    "/metrics",
+    tags=["health"],
+    response_class=Response,
+    responses={**failures(403), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    dependencies=READ_WHOLE_TREE,
+)
+async def metrics(request: Request) -> Response:
+    """Counts and times since the start of this process, in the text format of Prometheus; no content."""
+    service = service_of(request)
+    await service.measure_cases()
+    await service.measure_vectors()
+    return Response(service.telemetry.exposition(), headers={"Content-Type": CONTENT_TYPE})
 
 
 router.include_router(posting)

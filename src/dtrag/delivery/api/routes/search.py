@@ -1,4 +1,4 @@
-"""`POST /search`, `POST /search/batch` and `POST /ask`: passages for one query or several, and an answer."""
+"""`POST /search`, `/search/batch`, `/ask` and `/search/neural`: passages, an answer, and past cases for a query."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from dtrag.delivery.api.schemas.common import (
     SearchFailure,
     SearchResponse,
 )
-from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES
+from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
+from dtrag.delivery.api.schemas.neural import NeuralRequest, NeuralResponse
 from dtrag.delivery.api.schemas.search import BatchRequest, SearchRequest
-from dtrag.errors import DtragError, InvalidInput
+from dtrag.errors import DtragError, FeatureOff, InvalidInput, NeuralSelectorOff
 from dtrag.retrieval.request import MAX_CHOSEN, MAX_TOP_K
+from dtrag.settings import flag
 
 router = APIRouter(route_class=JsonRoute)
 
@@ -119,6 +121,25 @@ async def batch(request: Request, body: BatchRequest) -> BatchResponse:
         return BatchResponse(answers=[task.result() for task in tasks])
 
     return await until_gone(request, service_of(request).in_flight, run_all())
+
+
+@router.post("/search/neural", tags=["search"], responses=QUESTION_FAILURES | failures(501), dependencies=READ)
+async def neural(request: Request, body: NeuralRequest) -> NeuralResponse:
+    """The cases whose questions are nearest, best first. Meaning counts from 1,000 interactions and 70 % success on.
+
+    503 while the flag of the search is off, 501 while the case memory is.
+    """
+    if not flag("neural_case_selector"):
+        raise NeuralSelectorOff
+    app = app_of(request)
+    if not app.cases.enabled:
+        raise FeatureOff(feature="CBR system", variable="CBR_ENABLED")
+    async with app.run.admission.search():
+        found = await app.neural_selector.search(
+            body.query, body.limit, body.category_path, body.mode, viewer=caller_of(request).access
+        )
+    add_subjects(request, (hit.case.case_id for hit in found.hits))
+    return NeuralResponse.of(found)
 
 
 def _requested_passages(search: SearchRequest) -> int:

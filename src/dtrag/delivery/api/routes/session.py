@@ -8,11 +8,11 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.session import csrf_of
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
-from dtrag.delivery.api.origins import is_own
+from dtrag.delivery.api.middleware.authentication import delete_cookie, set_cookie, token_of
+from dtrag.delivery.api.middleware.origins import is_own
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.session import SessionShape, SignInBody
-from dtrag.delivery.api.session_cookie import delete_cookie, set_cookie, token_of
 from dtrag.errors import Forbidden, Unauthorized
 from dtrag.governance.sessions import SignedIn
 

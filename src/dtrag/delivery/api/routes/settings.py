@@ -1,18 +1,20 @@
-"""`GET /settings`: the settings and flags of the service, for administrators of the whole tree."""
+"""`GET /settings`, for administrators of the whole tree; `GET /statements/{language}`: sentences of the service."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from dtrag.delivery.api.dependencies import service_of
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.texts import korean_settings
+from dtrag.delivery.texts import korean_settings, korean_statements
 from dtrag.logs import redact
 from dtrag.settings import FLAGS, flag
 
-router = APIRouter(tags=["settings"], dependencies=ADMIN_WHOLE_TREE)
+router = APIRouter()
 
 
 class SettingShape(BaseModel):
@@ -42,7 +44,7 @@ class SettingsShape(BaseModel):
     flags: list[FlagShape] = Field(description="All flags.")
 
 
-@router.get("/settings", responses=failures(403, 503))
+@router.get("/settings", tags=["settings"], responses=failures(403, 503), dependencies=ADMIN_WHOLE_TREE)
 async def settings(request: Request) -> SettingsShape:
     """The settings with which the service was started, and the flags as they are now. Secrets are not shown.
 
@@ -72,3 +74,11 @@ async def settings(request: Request) -> SettingsShape:
 def _shown(value: str | int | float | None) -> str | int | float | None:
     """The value without passwords inside addresses."""
     return redact(value) if isinstance(value, str) else value
+
+
+@router.get("/statements/{language}", tags=["statements"], responses=failures(403, 422), dependencies=READ)
+async def statements(
+    language: Annotated[Literal["ko"], Path(description="The language: ko. English is in the statements themselves.")],
+) -> dict[str, str]:
+    """The texts of statements by code; `{name}` in a text stands for the value of that name."""
+    return korean_statements()

@@ -1,4 +1,7 @@
-"""Origins of web pages: which are listed in the settings, and which are the service's own."""
+"""Origins of web pages: which are the service's own, and which others may call it from a browser (CORS).
+
+Those are the ones in the settings, and for questions to a public agent those of its keys.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
-from starlette.types import Scope
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag.core.access.api_key import Key
 from dtrag.core.access.origins import is_origin
+from dtrag.delivery.api.errors import error_response
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.governance.api_keys import Keys
 
@@ -106,3 +111,63 @@ class PageOrigins:
         if key.agent_id is not None and key.origins:
             return headers.get("origin", "").lower() in key.origins
         return "origin" not in headers or self.may_write(headers)
+
+
+METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+IDS = ("X-Correlation-ID", "X-Request-ID")
+HEADERS = ("Accept", "Accept-Language", "Authorization", "Content-Type", "X-API-Key", *IDS)
+"""Headers that pages may send. Keys go into Authorization or X-API-Key: cookies are never used."""
+SHOWN = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", *IDS)
+"""Additional response headers that pages may read."""
+MAX_AGE_S = 600
+
+
+class Cors:
+    """Answers preflights and adds CORS headers to responses for allowed origins; ignores all others."""
+
+    def __init__(self, app: ASGIApp, origins: PageOrigins, keys: Callable[[], Keys]) -> None:
+        self._app = app
+        self._origins = origins
+        self._keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        origin = headers.get("origin", "")
+        listed = origin.lower() in self._origins.listed
+        if not listed and not (origin and await self._origins.is_of_public_key(scope, self._keys)):
+            await self._app(scope, receive, send)
+            return
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            scope.setdefault("state", {})["preflight"] = True
+            await _preflight(headers, origin)(scope, receive, send)
+            return
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                response_headers = MutableHeaders(scope=message)
+                response_headers["Access-Control-Allow-Origin"] = origin
+                response_headers["Access-Control-Expose-Headers"] = ", ".join(SHOWN)
+                response_headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+                response_headers.add_vary_header("Origin")
+            await send(message)
+
+        await self._app(scope, receive, marked)
+
+
+def _preflight(headers: Headers, origin: str) -> Response:
+    """The response to a preflight; a refusal names what is not allowed."""
+    method = headers["access-control-request-method"]
+    requested = (name.strip() for name in headers.get("access-control-request-headers", "").split(","))
+    known = {name.lower() for name in HEADERS}
+    allowed = {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+    if method not in METHODS:
+        return error_response(400, "Pages may not use this method here", headers=allowed)
+    if any(name and name.lower() not in known for name in requested):
+        return error_response(400, f"Pages may send only these headers: {', '.join(HEADERS)}", headers=allowed)
+    allowed |= {
+        "Access-Control-Allow-Methods": ", ".join(METHODS),
+        "Access-Control-Allow-Headers": ", ".join(HEADERS),
+        "Access-Control-Max-Age": str(MAX_AGE_S),
+    }
+    return Response(status_code=204, headers=allowed)
