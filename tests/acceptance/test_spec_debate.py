@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -22,6 +21,8 @@ from dtrag.app import App, open_app
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.answer.generative import NO_ANSWER
 from dtrag.pipeline.steps import step4_tools_debate
+from dtrag.settings import Settings
+from tests.cases import each
 from tests.model_server import Messages, ModelServer
 from tests.store import Databases
 
@@ -62,15 +63,16 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def corpus(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> str:
+async def corpus(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings of a database with the text in it: no test looks for what another one leaves there."""
     path = tmp_path_factory.mktemp("corpus") / "rag.md"
     path.write_text(TEXT, "utf-8")
-    return await databases_of_module.filled(lambda app: app.ingest([path]))
+    return databases_of_module.settings(await databases_of_module.filled(lambda app: app.ingest([path])))
 
 
 @pytest_asyncio.fixture
-async def app(databases: Databases, server: ModelServer, corpus: str) -> AsyncIterator[App]:
-    async with open_app(databases.settings(corpus, llm="openai:test", llm_base_url=server.url)) as opened:
+async def app(corpus: Settings, server: ModelServer) -> AsyncIterator[App]:
+    async with open_app(replace(corpus, llm="openai:test", llm_base_url=server.url)) as opened:
         yield opened
 
 
@@ -167,7 +169,7 @@ async def test_d19_one_round_has_no_final_answer_and_compose_answers(app: App, o
     assert response.degraded == ("debate",)
 
 
-@pytest.mark.parametrize("context", [None, 7, "RAG is...", {"text": "RAG is..."}, [None]])
+@each("context", [None, 7, "RAG is...", {"text": "RAG is..."}, [None]])
 async def test_debate_gate_the_context_is_checked(app: App, server: ModelServer, context: Any) -> None:
     with pytest.raises(InvalidInput, match=r"[Pp]assage"):
         await DebateEngine().run_debate("x", context)
@@ -347,18 +349,15 @@ async def test_debate_gate_logs_hold_no_text(app: App, on: None, caplog: pytest.
 @pytest.mark.parametrize(("sure", "debated"), [(0.0, False), (1.01, True)])
 async def test_debate_auto_debates_only_in_doubt(
     *,
-    databases: Databases,
+    corpus: Settings,
     server: ModelServer,
-    tmp_path: Path,
     on: None,
     monkeypatch: pytest.MonkeyPatch,
     sure: float,
     debated: bool,
 ) -> None:
     monkeypatch.setattr("dtrag.pipeline.debate.step.SURE", sure)
-    (tmp_path / "rag.md").write_text(TEXT, "utf-8")
-    async with open_app(databases.settings(llm="openai:test", llm_base_url=server.url, debate="auto")) as opened:
-        await opened.ingest([tmp_path / "rag.md"])
+    async with open_app(replace(corpus, llm="openai:test", llm_base_url=server.url, debate="auto")) as opened:
         response = await opened.pipeline.execute(QUESTION)
 
     assert response.decision == "answer"
@@ -367,11 +366,9 @@ async def test_debate_auto_debates_only_in_doubt(
 
 
 async def test_without_a_model_there_is_no_debate_and_an_answer(
-    databases: Databases, tmp_path: Path, on: None, caplog: pytest.LogCaptureFixture
+    corpus: Settings, on: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "rag.md").write_text(TEXT, "utf-8")
-    async with open_app(databases.settings()) as opened:
-        await opened.ingest([tmp_path / "rag.md"])
+    async with open_app(corpus) as opened:
         with caplog.at_level(logging.INFO):
             response = await opened.pipeline.execute(QUESTION)
 
@@ -390,8 +387,8 @@ async def test_a_debate_that_finds_no_answer_abstains(app: App, server: ModelSer
     assert len(server.requests) == 2
 
 
-async def test_debate_two_models_argue_where_two_are_configured(databases: Databases, server: ModelServer) -> None:
-    settings = databases.settings(llm="openai:first", llm_critic="openai:second", llm_base_url=server.url)
+async def test_debate_two_models_argue_where_two_are_configured(corpus: Settings, server: ModelServer) -> None:
+    settings = replace(corpus, llm="openai:first", llm_critic="openai:second", llm_base_url=server.url)
     async with open_app(settings):
         result = await DebateEngine().run_debate(QUESTION, CONTEXT)
 

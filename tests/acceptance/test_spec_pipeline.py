@@ -28,6 +28,7 @@ from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.state import PipelineRequest, PipelineState
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS, execute_with_timeout
 from dtrag.retrieval.engine import HybridSearchEngine
+from tests.cases import each
 from tests.clock import Clock
 from tests.model_server import ModelServer
 from tests.store import Databases
@@ -77,7 +78,7 @@ async def test_orch_001_four_steps_lead_to_an_answer(client: httpx2.AsyncClient)
     assert all(step in data["metadata"]["step_timings"] for step in ["intent", "retrieve", "compose", "respond"])
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         {"message": "x" * 10_001},

@@ -7,7 +7,6 @@ import json
 import logging
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ import pytest
 import pytest_asyncio
 
 from dtrag import FeedbackRequest, FeedbackType
-from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
 from tests.cases import each
+from tests.store import Databases
 
 QUESTION = "What does machine learning find?"
 CASE = {"query": QUESTION, "category_path": ["AI", "ML"], "content": "See the book of trees.", "quality_score": 0.6}
@@ -43,9 +42,9 @@ def enabled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest_asyncio.fixture(params=["postgres", "sqlite"])
-async def built(settings: Settings, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[House]:
+async def built(houses: Databases, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[House]:
     folder = tmp_path / "cases" if request.param == "sqlite" else None
-    async with house(replace(settings, cbr_data_dir=folder), tmp_path / "house") as running:
+    async with house(houses.settings(cbr_data_dir=folder)) as running:
         yield running
 
 

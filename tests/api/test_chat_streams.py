@@ -18,6 +18,7 @@ from dtrag.errors import Overloaded
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
 from tests.api.test_chat import QUESTION, events_of
+from tests.cases import each
 from tests.model_server import FAULTS, HARMLESS, Fault, ModelServer
 from tests.store import Databases
 
@@ -70,7 +71,7 @@ async def test_the_answer_has_neither_html_nor_pleasantries(built: House, model:
     assert "[?]" not in plain["text"]
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in HARMLESS])
+@each("fault", [fault for fault in FAULTS if fault not in HARMLESS])
 async def test_every_fault_of_the_model_ends_in_an_answer(built: House, model: ModelServer, fault: Fault) -> None:
     model.fault = fault
     async with asyncio.timeout(10):

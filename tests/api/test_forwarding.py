@@ -50,12 +50,12 @@ async def test_wrong_keys_are_counted_by_client_behind_a_trusted_proxy(settings:
 
 
 @pytest.mark.parametrize("proxies", ["", "127.0.0.1"])
-@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
-async def test_a_forwarded_request_is_never_local(settings: Settings, proxies: str, header: str) -> None:
+async def test_a_forwarded_request_is_never_local(settings: Settings, proxies: str) -> None:
     api = create_app(dataclasses.replace(settings, trusted_proxies=proxies))
     async with api.router.lifespan_context(api), client_of(api) as local:
         assert (await local.get("/documents")).status_code == 200
-        assert_failure(await local.get("/documents", headers={header: "127.0.0.1"}), 401)
+        for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"):
+            assert_failure(await local.get("/documents", headers={header: "127.0.0.1"}), 401)
 
 
 def test_addresses_and_networks() -> None:

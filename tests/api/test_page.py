@@ -17,6 +17,7 @@ from dtrag.delivery.api.routes.page import POLICY
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
+from tests.cases import each
 
 SCRIPT = "console.log('dtrag');\n" * 100
 
@@ -85,7 +86,7 @@ async def test_the_widget_is_for_other_sites(client: AsyncClient) -> None:
     assert widget.headers["cross-origin-resource-policy"] == "cross-origin"
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/assets/../secret.js",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ from dtrag.core.access.api_key import Role
 from dtrag.core.access.confinement import confined
 from dtrag.core.access.scope import Access, Grant
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.settings import Settings
 from tests.api.confined import House, house
 from tests.api.test_route_matrix import MINE, ROUTES, THEIRS
+from tests.store import Databases
 
 SECRET = "quixotry"
 """A word of questions, comments and notes, and of no document."""
@@ -49,10 +49,9 @@ def enabled(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
 
 
 @pytest_asyncio.fixture(params=["postgres", "sqlite"])
-async def built(settings: Settings, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[House]:
+async def built(houses: Databases, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[House]:
     folder = tmp_path / "cases" if request.param == "sqlite" else None
-    configured = replace(settings, cbr_data_dir=folder, trace_text="on")
-    async with house(configured, tmp_path / "house") as running:
+    async with house(houses.settings(cbr_data_dir=folder, trace_text="on")) as running:
         yield running
 
 

@@ -16,6 +16,7 @@ from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.governance import audit as module
 from dtrag.governance.audit import Audit
 from dtrag.settings import Settings
+from tests.cases import each
 from tests.store import Databases, Store
 
 LINE: dict[str, Any] = {"scope": None, "subjects": ["d1"], "decision": "done", "details": {"status": 200, "s": 0.25}}
@@ -66,10 +67,8 @@ async def test_concurrent_lines_of_two_apps_form_one_chain(settings: Settings) -
     assert (verdict.ok, verdict.head.number) == (True, 240)
 
 
-@pytest.mark.parametrize("role", ["dtrag_owner", "dtrag_search", "dtrag_reader"])
-@pytest.mark.parametrize(
-    "statement", ["update audit_log set actor = 'x'", "delete from audit_log", "truncate audit_log"]
-)
+@each("role", ["dtrag_owner", "dtrag_search", "dtrag_reader"])
+@each("statement", ["update audit_log set actor = 'x'", "delete from audit_log", "truncate audit_log"])
 async def test_no_role_of_the_app_can_change_a_line(app: App, store: Store, role: str, statement: str) -> None:
     await app.audit.record("kim", "keys.create", **LINE)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):

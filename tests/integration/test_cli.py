@@ -169,6 +169,18 @@ def test_ask_quotes_and_says_that_no_model_composes(cli: Cli, demo: Ran) -> None
     assert re.search(r"expenses-and-travel\.html, characters [\d,]+–[\d,]+", text.out)
 
 
+def written_to(terminal: int) -> bytes:
+    """Everything that a process writes to a terminal; closes it."""
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65_536):
+            shown += piece
+    except OSError:  # the other side is closed
+        pass
+    os.close(terminal)
+    return shown
+
+
 def in_a_terminal(cli: Cli, *arguments: str) -> list[str]:
     """The rows of a terminal of 24 x 80 that a command fills, stdout and stderr together."""
     terminal, inside = pty.openpty()
@@ -177,13 +189,7 @@ def in_a_terminal(cli: Cli, *arguments: str) -> list[str]:
     del environment["COLUMNS"]
     process = subprocess.Popen([PROGRAM, *arguments], env=environment, stdout=inside, stderr=inside, stdin=inside)
     os.close(inside)
-    shown = b""
-    try:
-        while piece := os.read(terminal, 65_536):
-            shown += piece
-    except OSError:  # the other side is closed
-        pass
-    os.close(terminal)
+    shown = written_to(terminal)
     assert process.wait(timeout=60) == 0, shown
     lines = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
     assert "\x1b" not in "".join(lines)
@@ -374,13 +380,7 @@ def test_a_terminal_gets_a_moving_bar_and_a_file_gets_plain_text(cli: Cli, tmp_p
         [PROGRAM, "ingest", notes], env=environment, stdout=subprocess.PIPE, stderr=inside, stdin=subprocess.DEVNULL
     )
     os.close(inside)
-    shown = b""
-    try:
-        while piece := os.read(terminal, 65_536):
-            shown += piece
-    except OSError:  # the other side is closed
-        pass
-    os.close(terminal)
+    shown = written_to(terminal)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert b"Reading" in shown and b"\x1b[" in shown

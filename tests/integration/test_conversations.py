@@ -19,6 +19,7 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.pipeline.conversations import MOST_TURNS, Conversations
 from dtrag.settings import Settings
+from tests.cases import each
 from tests.store import Store
 
 KIM = Caller("kim", "reader", Access(), uuid.uuid4())
@@ -218,7 +219,7 @@ def test_valid_ids(given: str) -> None:
     assert conversation_id(given) == given
 
 
-@pytest.mark.parametrize("given", ["-a", ".", "..", "a b", "a/b", "a\x00", "a\n", "x" * (MAX_ID + 1), 7, ["a"]])
+@each("given", ["-a", ".", "..", "a b", "a/b", "a\x00", "a\n", "x" * (MAX_ID + 1), 7, ["a"]])
 async def test_invalid_ids(app: App, given: object) -> None:
     with pytest.raises(InvalidInput, match="conversation_id"):
         conversation_id(given)

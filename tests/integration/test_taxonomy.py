@@ -21,6 +21,7 @@ from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.settings import Settings
 from tests.builders import indexed_document
+from tests.cases import each
 from tests.store import Store
 from tests.toy import ToyEmbedder
 
@@ -296,7 +297,7 @@ def assert_heads(store: Store) -> None:
     assert found == there
 
 
-@pytest.mark.parametrize("number", [2, 7, 2**40])
+@each("number", [2, 7, 2**40])
 async def test_callers_cannot_choose_node_ids(filled: App, number: int) -> None:
     """A number that was in use before would revive what was granted with it."""
     for change in (
@@ -307,7 +308,7 @@ async def test_callers_cannot_choose_node_ids(filled: App, number: int) -> None:
             await filled.taxonomy.propose([change])
 
 
-@pytest.mark.parametrize("change", [True, None, "x", ["add"], {"op": 1}, {}])
+@each("change", [True, None, "x", ["add"], {"op": 1}, {}])
 async def test_invalid_operations_are_refused(filled: App, change: Any) -> None:
     with pytest.raises(InvalidInput, match="Operation 1"):
         await filled.taxonomy.propose([change])
