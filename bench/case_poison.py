@@ -52,7 +52,7 @@ async def _measure(corpus: Path, questions: Sequence[JudgedQuestion], voters: in
         before = {}
         for question in questions:
             response = await app.pipeline.execute(question.text, scope=OWNER, owner=asker.owner)
-            before[question.id] = [chunk["chunk_id"] for chunk in response.retrieved_chunks]
+            before[question.id] = [chunk.chunk_id for chunk in response.retrieved_chunks]
             if response.decision != "abstain":
                 await app.feedback.give(response.trace_id, thumbs="up", caller=asker)
         honest = {question.id: await _first(app, question, asker) for question in questions}
@@ -60,7 +60,7 @@ async def _measure(corpus: Path, questions: Sequence[JudgedQuestion], voters: in
         changed = shown = 0
         for question in questions:
             response = await app.pipeline.execute(question.text, scope=OWNER, owner=asker.owner)
-            first = response.retrieved_chunks[0]["chunk_id"] if response.retrieved_chunks else ""
+            first = response.retrieved_chunks[0].chunk_id if response.retrieved_chunks else ""
             changed += first != honest[question.id]
             shown += response.answered_before is not None and response.answered_before.case_id in planted
         print(f"{len(questions)} honest questions, {sum(map(bool, planted))} cases of the attacker, {voters} voters:")
@@ -70,7 +70,7 @@ async def _measure(corpus: Path, questions: Sequence[JudgedQuestion], voters: in
 async def _first(app: App, question: JudgedQuestion, asker: Caller) -> str:
     """The first passage for the question, with the honest cases only."""
     response = await app.pipeline.execute(question.text, scope=OWNER, owner=asker.owner)
-    return response.retrieved_chunks[0]["chunk_id"] if response.retrieved_chunks else ""
+    return response.retrieved_chunks[0].chunk_id if response.retrieved_chunks else ""
 
 
 async def _plant(app: App, question: JudgedQuestion, ranking: Sequence[str], attacker: Caller, voters: int) -> str:

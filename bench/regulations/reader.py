@@ -74,7 +74,7 @@ async def measure(folder: Path) -> None:
                 labels = {
                     passage.chunk_id: label(passage) for passage in (await app.search(row["question"], top_k=10))[0]
                 }
-                first = [labels.get(chunk["chunk_id"], "") for chunk in response.retrieved_chunks[:6]]
+                first = [labels.get(chunk.chunk_id, "") for chunk in response.retrieved_chunks[:6]]
                 counts += outcome(row, response, [is_relevant(name, relevant) for name in first], must)
             print(kind, dict(sorted(counts.items())))
             if prompts:

@@ -512,18 +512,17 @@ class App:
         `as_of` (2024-03-01) answers from the regulations that were valid on that day.
         """
         request = PipelineRequest(query=question, options={} if as_of is None else {"as_of": as_of})
-        response, _ = await self.answer(request, scope=scope, filters=filters, owner=owner)
-        return response.as_answer()
+        return (await self.answer(request, scope=scope, filters=filters, owner=owner)).as_answer()
 
     async def answer(
         self, request: PipelineRequest, *, scope: Viewer | None = None, **options: Unpack[AnswerOptions]
-    ) -> tuple[PipelineResponse, bool]:
-        """`pipeline.execute`, and whether the answer waits for a review, because `review_below` is set."""
+    ) -> PipelineResponse:
+        """`pipeline.execute`; `hitl_required` where the answer waits for a review, because `review_below` is set."""
         response = await self.pipeline.execute(request, scope=scope, **options)
         day, asker = request.options.get("as_of"), options.get("owner", "")
         if not await self.review.offer_unsure(response, scope, as_of=day, asker=asker):
-            return response, False
-        return replace(response, notes=(*response.notes, IN_REVIEW)), True
+            return response
+        return replace(response, notes=(*response.notes, IN_REVIEW), hitl_required=True)
 
     async def _resolved(
         self, viewer: Viewer | None, category: Sequence[str] | str | None = None

@@ -34,6 +34,9 @@ RAG is Retrieval-Augmented Generation, which answers questions from retrieved pa
 generation in one system. What a model has not read it can look up.
 """
 QUESTION = "What is RAG?"
+UNKNOWN: Any = [{"text": "..."}]
+GIVEN: Any = [{"chunk_id": "c1", "text": TEXT}]
+"""Passages as the acceptance text writes them."""
 CONTEXT = [
     {"text": "RAG is Retrieval-Augmented Generation..."},
     {"text": "RAG combines retrieval and generation..."},
@@ -220,8 +223,8 @@ async def test_debate_5_when_it_is_switched_off_nothing_happens(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv(variable, "false")
-    state = PipelineState(query=QUESTION, retrieved_chunks=[{"text": "..."}])
-    before = PipelineState(query=QUESTION, retrieved_chunks=[{"text": "..."}])
+    state = PipelineState(query=QUESTION, retrieved_chunks=UNKNOWN)
+    before = PipelineState(query=QUESTION, retrieved_chunks=UNKNOWN)
     with caplog.at_level(logging.INFO):
         result = await step4_tools_debate(state)
 
@@ -244,7 +247,7 @@ async def test_debate_5_the_switch_counts_from_the_next_question_on(
 
 
 async def test_d21_a_finished_debate_is_in_the_state(app: App, on: None) -> None:
-    state = PipelineState(query=QUESTION, retrieved_chunks=[{"chunk_id": "c1", "text": TEXT}])
+    state = PipelineState(query=QUESTION, retrieved_chunks=GIVEN)
     result = await step4_tools_debate(state)
 
     assert result.debate_result.llm_calls == 5
@@ -257,7 +260,7 @@ async def test_d21_a_state_is_data_with_and_without_a_debate(app: App, on: None)
     assert asdict(state)["query"] == "q"
     assert state == PipelineState(query="q", start_time=0.0)
 
-    after = await step4_tools_debate(PipelineState(query=QUESTION, retrieved_chunks=[{"chunk_id": "c1", "text": TEXT}]))
+    after = await step4_tools_debate(PipelineState(query=QUESTION, retrieved_chunks=GIVEN))
     assert after.debate_result.llm_calls == 5
     assert asdict(after)["answer"] == after.answer
     assert not {"run", "debate_result"} & asdict(after).keys()

@@ -81,7 +81,7 @@ async def test_r8_there_is_an_answer_in_time(app: App, server: ModelServer, stre
         assert took < 0.2 * ((10.5 if debated else 0) + 3.5 + 2.3) + SLACK, fault
         assert "90 days" in response.answer, fault
         assert response.citations, fault
-        assert all(source["quote"] in TEXT for source in response.sources), fault
+        assert all(source.quote in TEXT for source in response.sources), fault
         if fault in HARMLESS:
             assert (response.degraded, response.model is None) == ((), False), fault
         if response.model is None:

@@ -55,7 +55,7 @@ async def test_without_a_model_earlier_words_find_the_page(databases: Databases,
         alone = await app.pipeline.execute(QUESTION)
         found = await app.pipeline.execute(QUESTION, history=HISTORY)
         assert found.query == QUESTION
-        assert found.retrieved_chunks[0]["title"] == "Vacation" != alone.retrieved_chunks[0]["title"]
+        assert found.retrieved_chunks[0].title == "Vacation" != alone.retrieved_chunks[0].title
         assert "13 vacation days" in found.answer
         trace = await app.traces.get(found.trace_id)
         [step] = [step for step in trace.steps if step.name == "rewrite"]
@@ -81,7 +81,7 @@ async def test_a_model_rewrites_the_question(databases: Databases, tmp_path: Pat
             await shelved(app, tmp_path)
             await loaded(app)
             found = await app.pipeline.execute(QUESTION, history=HISTORY)
-            assert found.retrieved_chunks[0]["title"] == "Vacation"
+            assert found.retrieved_chunks[0].title == "Vacation"
             assert "13 vacation days" in found.answer
             trace = await app.traces.get(found.trace_id)
             assert [call.step for call in trace.calls] == ["rewrite", "read", "compose"]
@@ -100,7 +100,7 @@ async def test_a_hanging_model_is_not_waited_for(databases: Databases, tmp_path:
             started = time.perf_counter()
             found = await app.pipeline.execute(QUESTION, history=HISTORY)
             assert time.perf_counter() - started < 5
-            assert found.retrieved_chunks[0]["title"] == "Vacation"
+            assert found.retrieved_chunks[0].title == "Vacation"
             assert "13 vacation days" in found.answer
             trace = await app.traces.get(found.trace_id)
             [step] = [step for step in trace.steps if step.name == "rewrite"]
@@ -119,6 +119,6 @@ async def test_a_step_that_is_out_of_time_still_carries_the_words_over(
     async with open_app(databases.settings()) as app:
         await shelved(app, tmp_path)
         found = await app.pipeline.execute(QUESTION, history=HISTORY)
-        assert found.retrieved_chunks[0]["title"] == "Vacation"
+        assert found.retrieved_chunks[0].title == "Vacation"
         [step] = [step for step in (await app.traces.get(found.trace_id)).steps if step.name == "rewrite"]
         assert (step.outcome, "contrast" in step.facts["note"]) == ("timeout", True)

@@ -26,6 +26,7 @@ import uvicorn
 from dtrag.adapters.postgres.server import server
 from dtrag.app import App
 from dtrag.core.documents import Answer, SearchMetrics
+from dtrag.core.response import plain
 from dtrag.delivery import local_socket
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.connections import ConnectionLimits, Connections
@@ -355,9 +356,9 @@ def comparable(value: Any) -> Any:
     """A value without times, ids of the run and what HTTP does not send."""
     if isinstance(value, SearchMetrics):
         times: dict[str, Any] = {field.name: 0.0 for field in dataclasses.fields(value) if field.name.endswith("_time")}
-        return dataclasses.replace(value, **times, cache_hit=False, pack=None, query=None, today=None)
+        return {**plain(value), **times, "cache_hit": False}
     if isinstance(value, Answer):
-        return dataclasses.replace(value, stages={}, trace_id="")
+        return {**plain(value), "stages": {}, "trace_id": ""}
     return value
 
 

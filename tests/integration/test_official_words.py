@@ -51,7 +51,7 @@ async def app(
 
 
 def titles(response: PipelineResponse) -> list[str]:
-    return [chunk["text"] for chunk in response.retrieved_chunks]
+    return [chunk.text for chunk in response.retrieved_chunks]
 
 
 def requests_for_words(server: ModelServer) -> int:

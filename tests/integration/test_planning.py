@@ -76,7 +76,7 @@ async def test_planned_tools_are_run(app: App) -> None:
 async def test_hostile_19_what_a_document_orders_is_not_planned(app: App, server: ModelServer) -> None:
     response = await app.pipeline.execute(FEE)
 
-    assert any("evil.example" in chunk["text"] for chunk in response.retrieved_chunks)
+    assert any("evil.example" in chunk.text for chunk in response.retrieved_chunks)
     assert response.tool_results == []
     plans = [str(asked["messages"]) for asked in server.requests if PLANNER in str(asked["messages"])]
     assert len(plans) == (1 if app.model is not None else 0)

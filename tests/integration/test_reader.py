@@ -110,7 +110,7 @@ async def test_named_passages_come_first_and_none_is_left_out(app: App, server: 
     by_words = [result.title for result in (await app.search(QUESTION, top_k=10))[0]]
     response = await app.pipeline.execute(QUESTION)
 
-    titles = [chunk["title"] for chunk in response.retrieved_chunks]
+    titles = [chunk.title for chunk in response.retrieved_chunks]
     assert by_words[0] != "Guides" and "Guides" in by_words[: reader.PASSAGES]
     assert titles == ["Guides", *(title for title in by_words if title != "Guides")]
     assert [citation.label for citation in response.citations] == ["Guides"]
@@ -159,7 +159,7 @@ async def test_the_decision_of_words_and_model(app: App, server: ModelServer, ca
     assert state.evidence is not None and state.evidence.reading is not None
     assert state.evidence.reading.answer == answer
     assert (state.decision, state.confidence, len(server.requests)) == (decision, 0.4, calls)
-    assert [citation.label for citation in state.citations] == ([] if decision == "abstain" else ["Guides"])
+    assert [citation.label for citation in state.sources] == ([] if decision == "abstain" else ["Guides"])
     assert ("language model read" in state.reason) == (decision != by_words)
 
 
@@ -244,7 +244,7 @@ async def test_a_reply_that_is_no_judgement_changes_nothing(app: App, server: Mo
     server.reply = saying(reply)
     by_words = [result.title for result in (await app.search(QUESTION, top_k=10))[0]]
     response = await app.pipeline.execute(QUESTION)
-    assert [chunk["title"] for chunk in response.retrieved_chunks] == by_words
+    assert [chunk.title for chunk in response.retrieved_chunks] == by_words
     assert response.degraded == ("read",)
     assert any("could not order the passages" in note for note in response.notes)
     trace = await app.traces.get(response.trace_id)
@@ -276,7 +276,7 @@ async def test_a_hostile_passage_is_data_and_gains_nothing_but_a_place(app: App,
     assert user.count(fence) == 2 * (reader.PASSAGES + 1)
     assert "Leave a mentor." in user and "<|im_start|>" not in user
     assert "never follow instructions" in system
-    assert {chunk["title"] for chunk in response.retrieved_chunks} == before
+    assert {chunk.title for chunk in response.retrieved_chunks} == before
     assert '{"passages"' not in response.answer
 
 

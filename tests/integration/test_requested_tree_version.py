@@ -36,7 +36,7 @@ async def _asked(app: App, path: str | None, version: str | None, scope: Access 
 
 
 def _found(response: PipelineResponse) -> set[str]:
-    return {"/".join(chunk["taxonomy_path"]) for chunk in response.retrieved_chunks}
+    return {"/".join(chunk.taxonomy_path) for chunk in response.retrieved_chunks}
 
 
 async def test_categories_are_read_in_the_tree_of_the_requested_version(app: App, tmp_path: Path) -> None:

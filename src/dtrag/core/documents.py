@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from dtrag.core.editions import ChangedText, Edition
 from dtrag.core.page_starts import PageStart
 from dtrag.core.query_expansion import QueryEntity, QueryExpansion, QueryFacts, TopKChoice
+from dtrag.core.response import INTERNAL, response
 from dtrag.core.statements import Statement, all_statements, statements_of
 
 if TYPE_CHECKING:
@@ -128,29 +129,40 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A retrieved passage. All scores are in [0, 1].
+    """A result passage; scores are in [0, 1]."""
 
-    `bm25_score` is the lexical score as a share of the highest possible score of the query, and
-    `vector_score` the cosine: both are comparable across queries. `hybrid_score` orders this result list only.
-    `start` and `end` are the passage's span in its document's text. `highlights` are spans in `text` with words of the
-    query. `explanation` is set on request.
-    """
+    __pydantic_config__ = response("Passage")
 
     chunk_id: str
+    """Id of the passage: document id, colon, position."""
     text: str = ""
+    """The passage, verbatim."""
     title: str = ""
+    """Title of its document."""
     source_url: str = ""
+    """Source address of the document."""
     taxonomy_path: list[str] = field(default_factory=list)
+    """Category of the document, outermost name first; [] for none."""
     bm25_score: float = 0.0
+    """Lexical score, as a share of the highest possible for the query."""
     vector_score: float = 0.0
+    """Cosine with the query; 0 without vectors."""
     hybrid_score: float = 0.0
+    """The score by which the results are ordered."""
     rerank_score: float = 0.0
+    """Reranker score; 0 without reranking."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Metadata of document and passage, such as document_id, content_type, language, article."""
     breadcrumb: tuple[str, ...] = ()
+    """Headings above the passage, outermost first."""
     start: int = 0
+    """Start of the passage, in code points of the document's text."""
     end: int = 0
+    """End of the passage (exclusive), in code points of the document's text."""
     highlights: tuple[tuple[int, int], ...] = ()
+    """Spans [start, end) of query terms in `text`, in code points; ordered and disjoint."""
     explanation: Explanation | None = None
+    """Its scores and ranks; null unless requested."""
 
     def with_scores(self, bm25: float, vector: float, hybrid: float) -> SearchResult:
         """The passage with these scores, made some hundred times by a search: `replace` takes twice as long."""
@@ -182,48 +194,63 @@ class SearchResult:
         """Alias of `hybrid_score`."""
         return self.hybrid_score
 
+    @property
+    def ordering_score(self) -> float:
+        """`rerank_score` if there is one, else `hybrid_score`."""
+        return self.rerank_score or self.hybrid_score
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Scores and ranks of a passage.
+    """The scores and ranks of a passage; ranks count from 1 and are null outside of that list."""
 
-    `bm25` is the raw score, `bm25_score` its share of the highest possible one; `cosine` is None without a vector.
-    Ranks start at 1 in each list of candidates; None: not a candidate. `terms` are the words of the query in the
-    passage, and `expansions` the words that a lexicon added to the query and that are in it. `imagined` is the
-    similarity of its imagined question nearest to the query, None for a passage that was not found by one;
-    `imagined_questions` are its imagined questions then: derived, never text of the document.
-    """
+    __pydantic_config__ = response("ExplanationShape")
 
     bm25: float
+    """The BM25 sum; bm25_score is its share of the highest possible value."""
     bm25_score: float
+    """Lexical score, as a share of the highest possible for the query."""
     cosine: float | None
+    """Cosine with the query; null without a vector."""
     fused: float | None
+    """Score after fusion; null if in neither list."""
     rerank: float | None
+    """Reranker score; null if not reranked."""
     lexical_rank: int | None
+    """Rank among the lexical candidates."""
     vector_rank: int | None
+    """Rank among the vector candidates."""
     fused_rank: int | None
+    """Rank after fusion."""
     terms: tuple[str, ...] = ()
+    """Query terms in the passage."""
     expansions: tuple[str, ...] = ()
+    """Words of the passage that the lexicon added to the query."""
     imagined: float | None = None
+    """Similarity of the query and its nearest imagined question; null if not found by one."""
     imagined_questions: tuple[str, ...] = ()
+    """Its imagined questions, if it was found by one: derived, never text of the document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a given document is not in the results.
+    """Why a requested document is not among the results."""
 
-    The same for an unknown document and for one outside the caller's scope.
-    """
+    __pydantic_config__ = response("AbsenceShape")
 
     document_id: str
+    """The requested document."""
     reason: str
+    """The reason; the same for unknown and inaccessible documents."""
+    reason_statements: tuple[Statement, ...] = field(init=False, default=())
+    """The sentences of reason with codes."""
     chunk_id: str | None = None
+    """Its best passage, if any."""
     explanation: Explanation | None = None
+    """The scores and ranks of that passage."""
 
-    @property
-    def reason_statements(self) -> tuple[Statement, ...]:
-        """The reason with codes."""
-        return statements_of(self.reason)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason_statements", statements_of(self.reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,50 +283,67 @@ class TodaysResults:
 
 @dataclass(frozen=True, slots=True)
 class SearchMetrics:
-    """Metrics of a search; times in seconds, 0.0 for a stage that did not run.
+    """Times (in seconds) and counts of a search."""
 
-    `degraded` names the stages that failed and were left out; `notes` explains what a reader should know
-    (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
-    that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
-    the first ten results. `missing_editions` names the works without a text of the day `as_of`; it is one of the notes.
-    `today` is set by a search as of an earlier day. `pack` is None unless a pack ranked the results. `query` is
-    what a pack found in the query and added to it; an explained search shows it as `entities` and `expansions`.
-    `vectors_pending`: passages in scope may wait for their vectors, found by words alone until then. `top_k` is the
-    number of passages that was chosen; None where the caller requested a number. `imagined_candidates`: passages
-    found by imagined questions.
-    """
+    __pydantic_config__ = response("Metrics")
 
     mode: str = "hybrid"
+    """The search mode."""
     total_time: float = 0.0
+    """Total time."""
     bm25_time: float = 0.0
+    """Lexical retrieval."""
     vector_time: float = 0.0
+    """Vector retrieval, including the embedding."""
     embedding_time: float = 0.0
+    """Embedding of the query."""
     fusion_time: float = 0.0
+    """Fusion of both lists."""
     rerank_time: float = 0.0
+    """Reranking; 0 without it."""
     fetch_time: float = 0.0
+    """Fetching of the passages."""
     bm25_candidates: int = 0
+    """Lexical candidates."""
     vector_candidates: int = 0
+    """Vector candidates."""
     final_results: int = 0
+    """Number of results."""
     diversity_ratio: float = 0.0
+    """Share of distinct documents among the first ten results."""
     cache_hit: bool = False
+    """Whether the results came from the cache."""
     degraded: tuple[str, ...] = ()
+    """Stages that failed and were left out."""
     notes: tuple[str, ...] = ()
+    """Notes for the reader."""
+    note_statements: tuple[Statement, ...] = field(init=False, default=())
+    """The notes with codes."""
     correlation_id: str = ""
+    """The X-Correlation-ID of the request."""
     absent: tuple[Absence, ...] = ()
-    missing_editions: str = ""
-    today: TodaysResults | None = None
-    pack: PackFindings | None = None
-    query: QueryFacts | None = None
+    """The explain_documents that are not among the results, with reasons."""
+    missing_editions: str = field(default="", metadata=INTERNAL)
+    """The names of the works without a text of the day of the search; it is one of the notes."""
+    today: TodaysResults | None = field(default=None, metadata=INTERNAL)
+    """Set by a search as of an earlier day."""
+    pack: PackFindings | None = field(default=None, metadata=INTERNAL)
+    """None unless a pack ranked the results."""
+    query: QueryFacts | None = field(default=None, metadata=INTERNAL)
+    """What a pack found in the query and added to it; an explained search shows it as `entities` and `expansions`."""
     entities: tuple[QueryEntity, ...] = ()
+    """What a question about regulations names; [] unless explain is set."""
     expansions: tuple[QueryExpansion, ...] = ()
+    """What the lexicon added to the query; [] unless explain is set and the search uses the lexicon."""
     vectors_pending: bool = False
+    """Whether passages in your scope may wait for their vectors and were found by their words only."""
     top_k: TopKChoice | None = None
+    """The chosen number of results; null for a requested one."""
     imagined_candidates: int = 0
+    """Passages found by their imagined questions."""
 
-    @property
-    def note_statements(self) -> tuple[Statement, ...]:
-        """The notes with codes."""
-        return all_statements(self.notes)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "note_statements", all_statements(self.notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,130 +362,183 @@ class FollowedCitation:
 
 @dataclass(frozen=True, slots=True)
 class CitationContext:
-    """Text of the document that a quotation needs to be understood: `text` is exactly `document.text[start:end]`.
+    """Text that a quotation needs to be understood."""
 
-    `header` of a table (or the left cell that spans several rows), `unit` of its values, `lead_in` of a list or table.
-    """
+    __pydantic_config__ = response("ContextShape")
 
     kind: ContextKind
+    """header of a table, unit of its values, or lead_in of a list or table."""
+    # The header may also be the left cell that spans several rows.
     text: str
+    """The text, verbatim."""
     start: int
+    """Its start, in code points of the document's text."""
     end: int
+    """Its end (exclusive), in code points of the document's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Source of a sentence of an answer: `number` of the passage in the answer, and the quoted span of the document.
+    """The source of a sentence of the answer."""
 
-    `label` is for display: `규정명 제N조(제목)`, or title and heading. `display` is the quotation as the answer shows
-    it: each sentence, item or row on one line, without marks of amendments, with hidden characters made visible
-    (`<U+202E>`). `context` are the
-    header and unit of a quoted table row, or the lead-in of a list item, in the order of the document. `highlights` are
-    spans, inside the quotation, of the words that answer: number, date, name, limit, or what is allowed. `marked` is
-    the span of the sentence that answers, where the quotation is a longer provision. `page` is the page of a PDF on
-    which the quotation begins.
-    """
+    __pydantic_config__ = response("CitationShape")
 
     number: int
+    """The n of [n] in the answer."""
     label: str
+    """Citation label: regulation and article, or title and heading."""
     chunk_id: str
+    """The passage."""
     document_id: str
+    """Its document."""
     source_url: str
+    """Source address of the document."""
     quote: str
+    """The quoted text, verbatim."""
     start: int
+    """Start of the quotation, in code points of the document's text."""
     end: int
+    """End of the quotation (exclusive), in code points of the document's text."""
     display: str = ""
+    """The quotation as the answer shows it: each sentence, item or row on one line, without marks of amendments, with
+    hidden characters made visible ("<U+202E>")."""
     context: tuple[CitationContext, ...] = ()
+    """Header and unit of a quoted table row, or the lead-in of a list item, in the order of the document."""
     highlights: tuple[tuple[int, int], ...] = ()
+    """Spans [start, end) inside the quotation of the words that answer (number, date, name, limit, what is allowed), in
+    code points of the document's text."""
     marked: tuple[tuple[int, int], ...] = ()
+    """Spans [start, end) inside the quotation of the sentence that answers, where the quotation is a longer provision,
+    in code points of the document's text."""
     page: int | None = None
+    """Page of the PDF on which the quotation begins; null for other formats, or if it is unknown."""
+    title: str = field(default="", metadata=INTERNAL)
+    """Title of the document."""
+    date: str = field(default="", metadata=INTERNAL)
+    """When the document was indexed."""
+    version: str = field(default="", metadata=INTERNAL)
+    """Version stated in the document; empty if none."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseVotes:
     """Votes on a case."""
 
+    __pydantic_config__ = response("CaseVotesShape")
+
     up: int
+    """Votes for it."""
     down: int
+    """Votes against it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierQuestion:
-    """An earlier question: one that asked the same, whose passages the answer cites, too; or one that is similar.
+    """An earlier question with a confirmed answer."""
 
-    `question` is "" where questions are stored without text; `date` is the day of the earlier answer (2030-01-31).
-    """
+    __pydantic_config__ = response("EarlierQuestionShape")
 
     case_id: str
+    """The case."""
     question: str
+    """The earlier question; empty where questions are stored without text."""
     date: str
+    """The day of the earlier answer."""
     votes: CaseVotes
-
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
-        return asdict(self)
+    """What people said of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NearestHeading:
-    """The heading of a passage that is near to a question without answering it, with the span of the passage."""
+    """The heading of a passage that is near to the question without answering it."""
+
+    __pydantic_config__ = response("NearestHeadingShape")
 
     label: str
+    """Regulation and article, or title and heading."""
     chunk_id: str
+    """The passage."""
     document_id: str
+    """Its document."""
     start: int
+    """Start of the passage, in code points of the document's text."""
     end: int
+    """End of the passage (exclusive), in code points of the document's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Why the documents do not answer: how many passages were searched, and which words occur in none of them.
+    """What was searched for a question that the documents do not answer; all of it is what you may see."""
 
-    `nearest` are the headings of the best passages: where to look. All of it is what the caller may see.
-    """
+    __pydantic_config__ = response("DeclinedShape")
 
     searched: int
+    """Passages that were searched."""
     unknown_words: tuple[str, ...]
+    """Words of the question that occur in none of them; at most five."""
     nearest: tuple[NearestHeading, ...]
+    """Headings of the best passages; at most three."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of `ask`. `stages` in milliseconds; `cost` in won.
+    """The answer with its citations, or that the documents do not answer."""
 
-    `confidence` in [0, 1] is the probability that the documents answer, `answer_confidence` that the quotations are
-    the answer; None for answers of a model and for provisions that the question names.
-
-    `model` is the language model that generated the text; None: it consists of quotations. `marked` are the spans of
-    the text with the sentences that answer, where whole provisions are quoted.
-
-    `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`. `unfinished`: the
-    time limit was reached before an answer; the decision is `review`. `answered_before` is a case of the memory, and
-    `offered` are up to three with a similar question and a confirmed answer; they have no part in this answer.
-    `declined` says what was searched when the decision is `abstain`; None for a greeting, and for a question that names
-    a provision which does not exist. `reason_statements` and `note_statements` are `reason` and `notes` with codes.
-    """
+    __pydantic_config__ = response("AskResponse")
 
     question: str
+    """The question."""
     text: str
+    """The answer, with [n] where a citation belongs."""
     citations: tuple[Citation, ...]
+    """One for each [n]."""
     confidence: float
+    """The probability that the documents answer this, in [0, 1]."""
     decision: str
+    """answer, review (on weak evidence), or abstain: the documents do not answer."""
     reason: str
+    """How the confidence was reached."""
     stages: Mapping[str, float]
+    """Duration of each stage in milliseconds."""
     degraded: tuple[str, ...] = ()
+    """Stages that failed and were left out."""
     notes: tuple[str, ...] = ()
+    """Notes for the reader."""
     model: str | None = None
+    """The language model that wrote the answer; null for quotations."""
     cost: float = 0.0
+    """Cost of its language model calls, in won."""
     trace_id: str = ""
+    """The id of its trace: GET /traces/{id}."""
     unfinished: bool = False
+    """Whether the time limit was reached: it is unknown whether the documents answer the question."""
     answered_before: EarlierQuestion | None = None
+    """A verified case with the same question, whose passages the answer cites, too; null if there is none, or the case
+    memory is off."""
     offered: tuple[EarlierQuestion, ...] = ()
+    """Up to three similar questions with a confirmed answer from passages that you may see and that are unchanged, most
+    similar first; empty while the case memory is off. The answer does not depend on them."""
     declined: Declined | None = None
-    reason_statements: tuple[Statement, ...] = ()
-    note_statements: tuple[Statement, ...] = ()
+    """What was searched when the decision is abstain; null otherwise, for a greeting, and for a question that names a
+    provision which does not exist."""
+    reason_statements: tuple[Statement, ...] = field(init=False, default=())
+    """The sentences of reason with codes."""
+    note_statements: tuple[Statement, ...] = field(init=False, default=())
+    """The notes with codes."""
     marked: tuple[tuple[int, int], ...] = ()
+    """Spans [start, end) of the answer, in code points, with the sentences that answer, where provisions are quoted."""
     answer_confidence: float | None = None
+    """The probability that the quotations are the answer, in [0, 1]: it decides between answer and review. Null for the
+    answer of a language model, for a provision that the question names, and without an answer."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason_statements", statements_of(self.reason))
+        object.__setattr__(self, "note_statements", all_statements(self.notes))
+
+    @property
+    def document_ids(self) -> list[str]:
+        """The documents that it cites."""
+        return list(dict.fromkeys(citation.document_id for citation in self.citations))
 
 
 @dataclass(frozen=True, slots=True)

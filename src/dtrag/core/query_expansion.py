@@ -3,52 +3,68 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+from dtrag.core.response import response
+
+MatchedBy = Literal["words", "synonym", "spelling"]
 
 
 @dataclass(frozen=True, slots=True)
 class ExpansionTerm:
-    """A word that was added to a query; `weight` is relative to the query's own words, which have 1."""
+    """An official word that the lexicon added to the query."""
+
+    __pydantic_config__ = response("ExpansionTermShape")
 
     text: str
+    """The official word."""
     weight: float
+    """Its weight in the lexical search; the query's own words have 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryExpansion:
-    """The words that one entry of a lexicon, or the meaning of one keyword, added to a query, best first.
+    """What one entry of the lexicon added to the query."""
 
-    `words` are the words of the query, normalised, that the entry explains, and `form` is the spoken form of the entry
-    that they match: by its very `words`, by a `synonym`, or after the `spelling` was corrected (`matched_by`). `field`
-    is the field of life that the entry belongs to; `own` for entries that administrators have added, and the kind of
-    the keyword (`procedure`) for its related words.
-    """
+    __pydantic_config__ = response("ExpansionShape")
 
     words: tuple[str, ...]
+    """The words of the query, normalised, that the entry explains."""
     form: str
+    """The everyday expression of the entry that they match."""
     field: str
-    matched_by: str
+    """The field of life that the entry belongs to; own: added by administrators."""
+    # For the related words of a keyword, `field` is the kind of the keyword (procedure).
+    matched_by: MatchedBy
+    """Whether the very words matched, a synonym, or a corrected spelling."""
     official: tuple[ExpansionTerm, ...]
+    """The added words, best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryEntity:
-    """An entity in a query: its kind (`section`, `procedure` …) and its text."""
+    """An entity in the query."""
+
+    __pydantic_config__ = response("EntityShape")
 
     kind: str
+    """section, procedure, requirement, benefit, deadline or hypernym."""
     text: str
+    """Its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopKChoice:
-    """The number of passages that was chosen for a query.
+    """The number of results that was chosen for the query."""
 
-    `reason` is the class of the question (`simple`, `medium`, `complex`, `multi_part`), `default` where no pack
-    chooses, or `requested`. `reduced`: fewer than for that class, because the search took too long.
-    """
+    __pydantic_config__ = response("TopKShape")
 
     top_k: int
+    """The number."""
     reason: str
+    """The class of a question about regulations: simple, medium, complex or multi_part; else default."""
     reduced: bool = False
+    """Whether it is half of the usual number, because the search took long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict
 
+from dtrag.core.response import response
 from dtrag.errors import DtragError
 
 _VALUE = re.compile(r"\{(\w+)")
@@ -23,14 +24,16 @@ class StatementRow(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence: `text` in English, or as it is for one without a code; `values` are its variable parts as written.
+    """A sentence for the reader with its code, to be said in another language."""
 
-    `code` is stable and names what the sentence says; "" for a sentence of which only the text is known.
-    """
+    __pydantic_config__ = response("StatementShape")
 
     code: str
+    """What it says, such as searched; stable. Empty: only the text is known."""
     text: str
+    """The sentence, in English or in the language of the question."""
     values: Mapping[str, str] = field(default_factory=dict)
+    """The variable parts of the sentence by name, as written in it."""
 
     def row(self) -> StatementRow:
         """As it is stored and sent."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from dtrag.core.response import INTERNAL, response
 from dtrag.core.text.analysis import clean
 
 MOST_TEXT = 20_000
@@ -17,60 +18,93 @@ MOST_TEXT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """One step: its duration and budget in seconds, its outcome (done, skipped, timeout, failed), and facts such as
-    numbers of candidates. Facts contain no text of questions, answers or documents. `started` is in seconds since the
-    run began; None in traces of earlier versions, which did not store it."""
+    """One step of a run."""
+
+    __pydantic_config__ = response("StepShape")
 
     name: str
+    """The step."""
     seconds: float
+    """Its duration in seconds."""
     budget: float
+    """Its time budget in seconds."""
     outcome: str
+    """done, skipped, timeout or failed."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    """Details, such as numbers of candidates before and after."""
+    # They contain no text of questions, answers or documents.
     started: float | None = None
+    """Seconds since the run began; null in traces of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallTrace:
-    """One model call. `prompt` and `reply` are empty unless DTRAG_TRACE_TEXT is on. `started` is as for a step."""
+    """One call of a language model."""
+
+    __pydantic_config__ = response("CallShape")
 
     step: str
+    """The calling step."""
     model: str
+    """The model."""
     seconds: float
+    """Its duration in seconds."""
     input_tokens: int
+    """Input tokens."""
     output_tokens: int
+    """Output tokens."""
     cost: float
+    """Cost in won; 0 for a model without a known price."""
     error: str = ""
+    """The error; empty on success."""
     prompt: str = ""
+    """The prompt; empty unless texts are stored."""
     reply: str = ""
+    """The reply; empty unless texts are stored."""
     started: float | None = None
+    """Seconds since the run began; null in traces of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A stored run. `owner` is the id of the caller's key, "" without keys.
+    """How an answer was produced."""
 
-    `document_ids` are all documents that contributed to the answer: only callers who may see all of them may see the
-    trace. `question`, `answer` and the texts of calls and debate are empty unless DTRAG_TRACE_TEXT is on. `debate` has
-    numbers (rounds, llm_calls, elapsed) and texts (affirmative_answers, critical_answers, final_answer).
-    """
+    # `question`, `answer` and the texts of calls and debate are empty unless DTRAG_TRACE_TEXT is on.
+    __pydantic_config__ = response()
 
     trace_id: uuid.UUID
+    """Its id."""
     created_at: datetime.datetime
-    owner: str
+    """When the answer was given, ISO 8601 in UTC."""
+    owner: str = field(metadata=INTERNAL)
+    """The id of the caller's key, "" without keys."""
     question: str
+    """The question; empty unless texts are stored."""
     answer: str
+    """The answer; empty unless texts are stored."""
     decision: str
+    """answer, review or abstain."""
     confidence: float
+    """Confidence in [0, 1]."""
     taxonomy_version: str
+    """The version of the category tree."""
     seconds: float
+    """Total duration in seconds."""
     degraded: tuple[str, ...]
+    """Parts that failed and were left out."""
     document_ids: tuple[str, ...]
+    """The documents used for the answer."""
+    # All that contributed to it: only callers who may see all of them may see the trace.
     steps: tuple[StepTrace, ...]
+    """The steps in order of execution."""
     calls: tuple[CallTrace, ...]
+    """The language model calls, in order."""
     debate: Mapping[str, Any] | None = None
-    cited: tuple[str, ...] = ()
+    """The debate: its numbers, and its texts if they are stored."""
+    # rounds, llm_calls, elapsed · affirmative_answers, critical_answers, final_answer
+    cited: tuple[str, ...] = field(default=(), metadata=INTERNAL)
     """Ids of the passages that the answer cites."""
-    as_of: str = ""
+    as_of: str = field(default="", metadata=INTERNAL)
     """The day of the question; "" for today's texts."""
 
     @property

@@ -15,7 +15,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, Viewer, lies_within, scope_rows
 from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
 from dtrag.core.chat import Message, Usage
-from dtrag.core.documents import Answer, SearchMetrics, SearchResult, uuid_or_none
+from dtrag.core.documents import SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.manifest import AgentManifest, manifest_from_category
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.review import OfferedAnswer
@@ -69,14 +69,6 @@ class Budget:
 def budget(settings: Settings) -> Budget:
     """The default budget, from the settings."""
     return Budget(settings.agent_tokens_per_day, float(settings.agent_krw_per_day))
-
-
-@dataclass(frozen=True, slots=True)
-class AgentAnswer:
-    """An answer of an agent; `hitl_required`: its confidence is below the threshold of the manifest."""
-
-    answer: Answer
-    hitl_required: bool
 
 
 class Agents:
@@ -216,12 +208,9 @@ class Agents:
         *,
         emit: Emit | None = None,
         caller: Caller = LOCAL,
-    ) -> AgentAnswer:
+    ) -> PipelineResponse:
         """The agent's answer; as `execute`."""
-        response, hitl_required = await self.execute(
-            agent, question, filters=filters, emit=emit, owner=caller.owner, caller=caller
-        )
-        return AgentAnswer(response.as_answer(), hitl_required)
+        return await self.execute(agent, question, filters=filters, emit=emit, owner=caller.owner, caller=caller)
 
     async def execute(
         self,
@@ -234,8 +223,8 @@ class Agents:
         emit: Emit | None = None,
         owner: str = "",
         caller: Caller = LOCAL,
-    ) -> tuple[PipelineResponse, bool]:
-        """The agent's answer, and whether it needs a review.
+    ) -> PipelineResponse:
+        """The agent's answer; `hitl_required` where it needs a review.
 
         Answers below the agent's threshold are added to the review queue, with a note. When the budget is used up, the
         agent answers with quotations, which cost nothing, and adds a note.
@@ -260,10 +249,10 @@ class Agents:
         if not called and await self._forbidden(agent) is not None:
             response = replace(response, notes=(*response.notes, SPENT))
         if response.unfinished:  # a review would not help; asking again may
-            return response, False
+            return response
         threshold = agent.manifest.features.hitl_below_conf
         if response.confidence >= threshold:
-            return response, False
+            return response
         reason = stated(
             "review_below_agent",
             "The confidence {confidence} is below the agent's threshold {limit}.",
@@ -277,7 +266,7 @@ class Agents:
             agent_id=agent.agent_id,
             grant=agent.grant,
         )
-        return replace(response, notes=(*response.notes, HITL if queued else HITL_FULL)), True
+        return replace(response, notes=(*response.notes, HITL if queued else HITL_FULL), hitl_required=True)
 
     def access(self, agent: Agent, caller: Caller) -> Access:
         """The intersection of the caller's access and the agent's branches."""

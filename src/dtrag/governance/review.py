@@ -353,13 +353,13 @@ def offered_answer(
     """The answer of the pipeline for the queue; `as_of` is the day of the question, `asker` the owner id."""
     day = parse_date("as_of", as_of)
     return OfferedAnswer(
-        question=response.query,
+        question=response.question,
         reasons=[*reasons, response.reason] if response.reason else reasons,
         confidence=response.confidence,
         decision=response.decision,
-        text=response.answer,
+        text=response.text,
         cited=[citation.chunk_id for citation in response.citations],
-        retrieved=[chunk["chunk_id"] for chunk in response.retrieved_chunks],
+        retrieved=[passage.chunk_id for passage in response.retrieved_chunks],
         as_of=day.isoformat() if day is not None else "",
         caused_by=asker,
         trace_id=response.trace_id,

@@ -10,6 +10,7 @@ from typing import Literal
 from dtrag.core.access.api_key import Role
 from dtrag.core.access.scope import Access, Grant
 from dtrag.core.documents import uuid_or_none
+from dtrag.core.response import response
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.errors import NotFound
 from dtrag.ports import AgentStore, DocumentIndex, KeyStore
@@ -17,27 +18,36 @@ from dtrag.ports import AgentStore, DocumentIndex, KeyStore
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A key or an agent that sees the document through `branch`; None: through the whole tree.
+    """A key or an agent that sees the document."""
 
-    `role` is that of a key; `id` is that of an agent.
-    """
+    __pydantic_config__ = response("SightShape")
 
     kind: Literal["key", "agent"]
+    """key or agent."""
     name: str
+    """Its name."""
     branch: tuple[str, ...] | None
+    """The branch through which it sees the document; null: the whole tree."""
     role: Role | None = None
+    """Role of the key; null for agents."""
     id: str = ""
+    """Id of the agent; empty for keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Everybody who sees a document in `category` (() when it has none). `without_keys`: no key was ever created, so
-    that every program on this machine sees it."""
+    """Everybody who sees a document."""
+
+    __pydantic_config__ = response("VisibilityShape")
 
     document_id: str
+    """The document."""
     category: tuple[str, ...]
+    """Its category, outermost name first; [] for none."""
     sights: tuple[Sight, ...]
+    """Keys and agents that see it: agents first, each group by name."""
     without_keys: bool
+    """Whether no key exists, so that every program on the service's machine sees it."""
 
 
 class DocumentAccess:

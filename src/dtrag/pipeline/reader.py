@@ -19,7 +19,6 @@ from dtrag.core.prompt_fence import boundary, fenced
 from dtrag.core.statements import stated
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
-from dtrag.pipeline.answer.citations import chunks_of
 from dtrag.pipeline.answer.generative import shown
 from dtrag.pipeline.intent import is_greeting
 from dtrag.pipeline.run import Run
@@ -113,7 +112,7 @@ async def read(state: PipelineState, run: Run) -> PipelineState:
     passages = (*(first[place] for place in places), *evidence.passages[PASSAGES:])
     judged = _judged(evidence.confidence, reading, run)
     state.evidence = replace(evidence, passages=passages, reading=reading, confidence=judged)
-    state.retrieved_chunks = chunks_of(state.evidence.used)
+    state.retrieved_chunks = list(state.evidence.used)
     return state
 
 

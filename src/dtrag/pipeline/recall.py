@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,6 @@ from dtrag.core.cases.case import Case
 from dtrag.core.documents import CaseVotes, EarlierQuestion, SearchResult
 from dtrag.memory.retention import AnsweredQuestion, NotRetained
 from dtrag.memory.reuse import Recalled, Reuse
-from dtrag.pipeline.answer.citations import passages_of
 from dtrag.pipeline.intent import is_greeting
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineResponse, PipelineState
@@ -112,16 +111,16 @@ def show_cases(state: PipelineState, run: Run) -> None:
     if recalled is None:
         return
     if recalled.case is not None:
-        is_shown = any(citation.chunk_id in recalled.passages for citation in state.citations)
+        is_shown = any(citation.chunk_id in recalled.passages for citation in state.sources)
         run.recording.facts["answered_before"] = is_shown
         if is_shown:
             state.answered_before = _earlier(recalled.case)
-            run.emit("answered_before", state.answered_before.as_dict())
+            run.emit("answered_before", asdict(state.answered_before))
     shown = state.answered_before
     state.offered = tuple(_earlier(case) for case in recalled.offered if shown is None or case.case_id != shown.case_id)
     if state.offered:
         run.recording.facts["offered"] = len(state.offered)
-        run.emit("offered", {"offered": [each.as_dict() for each in state.offered]})
+        run.emit("offered", {"offered": [asdict(each) for each in state.offered]})
 
 
 def _earlier(case: Case) -> EarlierQuestion:
@@ -135,8 +134,8 @@ def _earlier(case: Case) -> EarlierQuestion:
 
 def answered_question(state: PipelineState, run: Run, response: PipelineResponse) -> AnsweredQuestion:
     """The answered question as the memory keeps it."""
-    passages = {passage.chunk_id: passage for passage in passages_of(state)}
-    cited = dict.fromkeys(citation.chunk_id for citation in state.citations)
+    passages = {passage.chunk_id: passage for passage in state.passages}
+    cited = dict.fromkeys(citation.chunk_id for citation in state.sources)
     shown = state.answered_before
     return AnsweredQuestion(
         trace_id=response.trace_id,
@@ -157,7 +156,7 @@ def answered_question(state: PipelineState, run: Run, response: PipelineResponse
 def _not_retained(state: PipelineState, run: Run) -> NotRetained:
     if state.unfinished:
         return "unfinished"
-    if not state.citations or state.decision == "abstain" or is_greeting(state.query):
+    if not state.sources or state.decision == "abstain" or is_greeting(state.query):
         return "declined"
     if not _stands_alone(state):
         return "follow_up"

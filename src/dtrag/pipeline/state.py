@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from dtrag.core.answers.confidence import Confidence
@@ -12,8 +12,6 @@ from dtrag.core.chat import Usage
 from dtrag.core.documents import (
     Answer,
     Citation,
-    ContextKind,
-    Declined,
     EarlierQuestion,
     FollowedCitation,
     PackFindings,
@@ -21,7 +19,6 @@ from dtrag.core.documents import (
     SearchResult,
 )
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.statements import all_statements, statements_of
 from dtrag.core.text.sentences import Preceding
 from dtrag.ports import NamedPassages
 from dtrag.tools.registry import JsonObject
@@ -30,49 +27,6 @@ from dtrag.tools.result import ToolResult
 if TYPE_CHECKING:
     from dtrag.core.debate import DebateResult
     from dtrag.pipeline.run import Run
-
-
-class RetrievedChunk(TypedDict, total=False):
-    """A retrieved passage; `score` is its rerank score, or its hybrid score without one."""
-
-    chunk_id: str
-    text: str
-    title: str
-    source_url: str
-    taxonomy_path: list[str]
-    score: float
-    date: str
-    version: str
-
-
-class SourceContext(TypedDict):
-    """Header, unit or lead-in of a quotation: exactly `document.text[start:end]`."""
-
-    kind: ContextKind
-    text: str
-    start: int
-    end: int
-
-
-class Source(TypedDict, total=False):
-    """A citation of the answer with the date and version of its document; offsets in characters of the document."""
-
-    number: int
-    label: str
-    chunk_id: str
-    document_id: str
-    url: str
-    title: str
-    date: str
-    version: str
-    quote: str
-    start: int
-    end: int
-    display: str
-    context: list[SourceContext]
-    highlights: list[tuple[int, int]]
-    marked: list[tuple[int, int]]
-    page: int | None
 
 
 class Plan(TypedDict, total=False):
@@ -158,8 +112,9 @@ class Evidence:
 class PipelineState:
     """The steps fill the fields. A skipped step leaves the state unchanged.
 
-    `sources` are what the answer cites. `confidence` and `answer_confidence` (None for answers that are not selected
-    quotations) are in [0, 1]. `step_timings` in seconds, of the steps that ran.
+    `retrieved_chunks` may be given as dictionaries, as in the acceptance text: with `text`, `score`, `chunk_id` and
+    other fields of a passage. `sources` are what the answer cites. `confidence` and `answer_confidence` (None for
+    answers that are not selected quotations) are in [0, 1]. `step_timings` in seconds, of the steps that ran.
     `search_query` is the query where it is not the question itself (a rewritten follow-up), and `official_words` are
     those that a language model suggests for an everyday one. `model` is the model that
     wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so.
@@ -169,9 +124,9 @@ class PipelineState:
 
     query: str
     intent: str = ""
-    retrieved_chunks: list[RetrievedChunk] = field(default_factory=list)
+    retrieved_chunks: list[SearchResult] = field(default_factory=list)
     answer: str | None = None
-    sources: list[Source] = field(default_factory=list)
+    sources: Sequence[Citation] = field(default_factory=list)
     confidence: float = 0.0
     answer_confidence: float | None = None
     taxonomy_version: str = "1.0.0"
@@ -184,7 +139,6 @@ class PipelineState:
     reason: str = ""
     degraded: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    citations: tuple[Citation, ...] = ()
     model: str | None = None
     unfinished: bool = False
     search_query: str | None = None
@@ -201,6 +155,15 @@ class PipelineState:
 
         def __post_init__(self, run: Run | None) -> None:
             self.run = run
+            self.retrieved_chunks = [
+                chunk if isinstance(chunk, SearchResult) else _passage(number, chunk)
+                for number, chunk in enumerate(self.retrieved_chunks, start=1)
+            ]
+
+    @property
+    def passages(self) -> list[SearchResult]:
+        """The passages that the answer uses."""
+        return self.retrieved_chunks if self.evidence is None else list(self.evidence.used)
 
     @property
     def debate_result(self) -> DebateResult:
@@ -212,6 +175,22 @@ class PipelineState:
     @debate_result.setter
     def debate_result(self, result: DebateResult) -> None:
         self._debate_result = result
+
+
+def _passage(number: int, chunk: Mapping[str, Any]) -> SearchResult:
+    """The passage that a caller describes; its score is that of the search, too."""
+    text, score = str(chunk.get("text", "")), float(chunk.get("score", 0.0))
+    return SearchResult(
+        chunk_id=str(chunk.get("chunk_id", number)),
+        text=text,
+        title=str(chunk.get("title", "Untitled")),
+        source_url=str(chunk.get("source_url", "")),
+        taxonomy_path=list(chunk.get("taxonomy_path", [])),
+        bm25_score=score,
+        hybrid_score=score,
+        rerank_score=score,
+        end=len(text),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,63 +211,39 @@ class PipelineRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineResponse:
-    """The answer. `latency` and `step_timings` in seconds, `cost` in won, `confidence` in [0, 1].
+class PipelineResponse(Answer):
+    """An answer with how it was made. `latency` and `step_timings` are in seconds.
 
-    `decision` is answer, review (an answer on weak evidence) or abstain; `model` is None for an answer of quotations.
-    `unfinished`: the question was not answered in time, and it is unknown what the documents say. `confidence` is
-    calibrated; `baseline_confidence` is the formula of the acceptance text. `offered` and `declined` as in `Answer`.
+    `baseline_confidence` is the formula of the acceptance text. `hitl_required`: the confidence is below a threshold
+    (`review_below`, or that of the agent), and the answer also waits for a human review.
     """
 
-    query: str
-    answer: str
-    sources: list[Source]
-    confidence: float
     taxonomy_version: str
     latency: float
-    cost: float
     intent: str
     step_timings: dict[str, float]
-    decision: str
-    reason: str
-    degraded: tuple[str, ...]
-    notes: tuple[str, ...]
-    citations: tuple[Citation, ...]
-    retrieved_chunks: list[RetrievedChunk]
+    retrieved_chunks: list[SearchResult]
     usage: Usage
-    model: str | None
     baseline_confidence: float
-    trace_id: str
     tool_results: list[ToolResult]
     debate: DebateResult | None = None
-    unfinished: bool = False
-    answered_before: EarlierQuestion | None = None
-    offered: tuple[EarlierQuestion, ...] = ()
-    declined: Declined | None = None
-    marked: tuple[tuple[int, int], ...] = ()
-    answer_confidence: float | None = None
+    hitl_required: bool = False
 
     def as_answer(self) -> Answer:
-        """The same as `App.ask` returns it; the times of the stages in milliseconds."""
-        return Answer(
-            question=self.query,
-            text=self.answer,
-            citations=self.citations,
-            confidence=self.confidence,
-            decision=self.decision,
-            reason=self.reason,
-            stages={name: round(seconds * 1000, 2) for name, seconds in self.step_timings.items()},
-            degraded=self.degraded,
-            notes=self.notes,
-            model=self.model,
-            cost=self.cost,
-            trace_id=self.trace_id,
-            unfinished=self.unfinished,
-            answered_before=self.answered_before,
-            offered=self.offered,
-            declined=self.declined,
-            marked=self.marked,
-            answer_confidence=self.answer_confidence,
-            reason_statements=statements_of(self.reason),
-            note_statements=all_statements(self.notes),
-        )
+        """What `App.ask` returns: the answer alone."""
+        return Answer(**{each.name: getattr(self, each.name) for each in fields(Answer) if each.init})
+
+    @property
+    def query(self) -> str:
+        """The question."""
+        return self.question
+
+    @property
+    def answer(self) -> str:
+        """The text."""
+        return self.text
+
+    @property
+    def sources(self) -> list[Citation]:
+        """The citations."""
+        return list(self.citations)

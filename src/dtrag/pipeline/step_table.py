@@ -12,7 +12,6 @@ from dtrag.concurrency import limit_clock
 from dtrag.core.statements import stated
 from dtrag.core.trace import StepTrace
 from dtrag.pipeline import reader, steps
-from dtrag.pipeline.answer.citations import sources_of
 from dtrag.pipeline.answer.compose import quote, quoted_without_embedder, unfinished
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
@@ -68,8 +67,7 @@ async def _withhold_unchecked(state: PipelineState) -> PipelineState:
         state.model = None
         state = await quote(state, steps.running(state), by_meaning=False)
         if not state.unfinished:
-            state.decision = "review" if state.citations else "abstain"
-    state.sources = sources_of(state)
+            state.decision = "review" if state.sources else "abstain"
     return state
 
 

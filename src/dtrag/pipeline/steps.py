@@ -29,7 +29,7 @@ from dtrag.core.text.sentences import Preceding
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput, LanguageModelFailed, Overloaded
 from dtrag.memory.weight_learning import WayToAnswer
 from dtrag.pipeline.answer.candidates import FURTHER
-from dtrag.pipeline.answer.citations import chunks_of, highlighted, sources_of
+from dtrag.pipeline.answer.citations import highlighted
 from dtrag.pipeline.answer.compose import compose, unfinished
 from dtrag.pipeline.answer.grounding import verify
 from dtrag.pipeline.answer.named_provisions import judged as judged_as_named
@@ -263,7 +263,7 @@ def _with_passages(state: PipelineState, passages: Sequence[SearchResult], metri
     state.degraded += metrics.degraded
     top_k = metrics.top_k.top_k if metrics.top_k is not None else None
     state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED, top_k=top_k)
-    state.retrieved_chunks = chunks_of(state.evidence.used)
+    state.retrieved_chunks = list(state.evidence.used)
     return state
 
 
@@ -392,7 +392,7 @@ async def _with_provision(
     judged = judged_as_named(named)
     if changed:
         judged, _ = without_text(judged, state.query, changed, run)
-    state.retrieved_chunks = chunks_of(passages)
+    state.retrieved_chunks = list(passages)
     notes: Mapping[str, Sequence[str]] = {}
     with suppress(TimeoutError, DtragError):
         async with asyncio.timeout(seconds):
@@ -487,16 +487,15 @@ async def step5_compose(state: PipelineState) -> PipelineState:
 
 
 async def step6_cite(state: PipelineState) -> PipelineState:
-    """Checks every sentence of a model's answer; `citations` and `sources` are what the answer cites after that."""
+    """Checks every sentence of a model's answer; `sources` are what the answer cites after that."""
     run = running(state)
     if state.model is not None and state.answer:
         state = await verify(state, run)
-    state.citations = highlighted(state.search_query or state.query, state.citations)
+    state.sources = highlighted(state.search_query or state.query, state.sources)
     show_cases(state, run)
-    state.sources = sources_of(state)
     if state.evidence is not None:
         of_passage = state.evidence.notes
-        state.notes += [note for citation in state.citations for note in of_passage.get(citation.chunk_id, ())]
+        state.notes += [note for citation in state.sources for note in of_passage.get(citation.chunk_id, ())]
     run.emit("citations", {"citations": state.sources})
     run.recording.facts |= {"citations": len(state.sources)}
     return state
@@ -506,11 +505,11 @@ async def step7_respond(state: PipelineState) -> PipelineState:
     """`confidence` and `decision`: calibrated if there is evidence, else by the formula of the acceptance text."""
     if state.evidence is None:
         state.confidence = baseline(state)
-        state.decision = state.decision or ("answer" if state.citations else "abstain")
+        state.decision = state.decision or ("answer" if state.sources else "abstain")
         return state
     judged = state.evidence.confidence
     state.confidence = judged.value
-    decision: Decision = judged.decision if state.citations else "abstain"
+    decision: Decision = judged.decision if state.sources else "abstain"
     if decision != "abstain" and _is_selected(state):
         decision = _judged_by_quotations(state, state.evidence)
     state.reason = state.reason or judged.reason
@@ -531,7 +530,7 @@ def _judged_by_quotations(state: PipelineState, evidence: Evidence) -> Decision:
     """Set `answer_confidence`, and return the decision by it."""
     judged = evidence.confidence
     question = state.search_query or state.query
-    whole = Part(question, evidence.passages, evidence.metrics.pack, judged, state.citations)
+    whole = Part(question, evidence.passages, evidence.metrics.pack, judged, tuple(state.sources))
     rated = [
         answer_confidence(
             part.question,
@@ -569,7 +568,7 @@ def declined_of(state: PipelineState) -> Declined | None:
 
 def baseline(state: PipelineState) -> float:
     """The confidence of the acceptance text: the best chunk's score, halved for one source, 0 without any."""
-    top = max((float(chunk.get("score", 0.0)) for chunk in state.retrieved_chunks), default=0.0)
+    top = max((passage.ordering_score for passage in state.retrieved_chunks), default=0.0)
     return confidence(top, len(state.sources))
 
 

@@ -57,7 +57,7 @@ async def rate(app: App, response: PipelineResponse, asker: Caller, thumbs: str 
 
 
 def titles(response: PipelineResponse) -> list[str]:
-    return [chunk["title"] for chunk in response.retrieved_chunks]
+    return [chunk.title for chunk in response.retrieved_chunks]
 
 
 async def passage(app: App, title: str) -> CitedPassage:

@@ -55,7 +55,7 @@ async def stored(app: App) -> list[Case]:
 
 def comparable(response: PipelineResponse) -> PipelineResponse:
     """The answer without its times and id."""
-    return replace(response, latency=0.0, step_timings={}, trace_id="")
+    return replace(response, latency=0.0, stages={}, step_timings={}, trace_id="")
 
 
 async def test_off_nothing_is_asked_of_the_memory_and_answers_are_equal(
@@ -190,13 +190,13 @@ async def test_cases_that_contradict_each_other_are_silent_until_one_has_more_vo
 async def test_a_verified_passage_rises_and_the_confidence_stays(app: App) -> None:
     await add_texts(app, {"branch.md": "# Branch offices\n\nParental leave in a branch office takes 60 days."}, "HR")
     plain = await app.pipeline.execute(QUESTION, memory=False)
-    best, second = [chunk["title"] for chunk in plain.retrieved_chunks][:2]
+    best, second = [chunk.title for chunk in plain.retrieved_chunks][:2]
     assert {best, second} == {"Parental leave", "Branch offices"}
     await cited(app, second, origin="answer")
     response = await app.pipeline.execute(QUESTION)
-    order = [chunk["title"] for chunk in response.retrieved_chunks]
+    order = [chunk.title for chunk in response.retrieved_chunks]
     assert order[:2] == [second, best]
-    assert sorted(order) == sorted(chunk["title"] for chunk in plain.retrieved_chunks)
+    assert sorted(order) == sorted(chunk.title for chunk in plain.retrieved_chunks)
     assert (response.confidence, response.decision) == (plain.confidence, plain.decision)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
@@ -93,13 +95,47 @@ KEYED_ROUTES = (
 
 _NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False)
 # FastAPI would otherwise look into the environment for exporters, and export what requests were about.
+_SCHEMA = "#/components/schemas/"
+
+
+class _Api(FastAPI):
+    """The application with a description in which a schema is named by its title, as `core/response.py` says."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI description."""
+        if self.openapi_schema is None:
+            self.openapi_schema = _named_by_title(super().openapi())
+        return self.openapi_schema
+
+
+def _named_by_title(described: dict[str, Any]) -> dict[str, Any]:
+    """With the schemas that a path refers to, which are not those of internal fields."""
+    schemas = described["components"]["schemas"]
+    titles = Counter(schema["title"] for schema in schemas.values())
+    names = {name: schema["title"] if titles[schema["title"]] == 1 else name for name, schema in schemas.items()}
+    used: dict[str, Any] = {}
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: renamed(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        if not isinstance(value, str) or not value.startswith(_SCHEMA):
+            return value
+        name = value.removeprefix(_SCHEMA)
+        if names[name] not in used:
+            used[names[name]] = {}  # for one that refers to itself
+            used[names[name]] = renamed(schemas[name])
+        return _SCHEMA + names[name]
+
+    return {**described, "paths": renamed(described["paths"]), "components": {"schemas": used}}
 
 
 def create_app(settings: Settings) -> FastAPI:
     """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
     public = origins_of(settings.public_origins, PUBLIC)
     service = Service(settings, public_origins=public)
-    api = FastAPI(
+    api = _Api(
         title="dtrag",
         version=__version__,
         description=ABOUT,

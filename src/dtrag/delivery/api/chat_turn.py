@@ -15,6 +15,7 @@ from dtrag.core.access.scope import scope_rows
 from dtrag.core.agent import Agent
 from dtrag.core.chat import Message
 from dtrag.core.conversation import conversation_id
+from dtrag.core.documents import Answer
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.middleware.audit import add_subjects
@@ -44,22 +45,6 @@ class ChatTurn:
     history: Sequence[Message] = ()
     history_documents: tuple[str, ...] = ()
     conversation_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnAnswer:
-    """The answer to a turn.
-
-    `hitl_required`: its confidence is below a threshold (`review_below`, or that of the agent) for a human review.
-    """
-
-    response: PipelineResponse
-    hitl_required: bool = False
-
-    @property
-    def document_ids(self) -> list[str]:
-        """The documents that the answer cites."""
-        return list(dict.fromkeys(citation.document_id for citation in self.response.citations))
 
 
 async def prepare_turn(
@@ -102,11 +87,11 @@ async def prepare_turn(
     )
 
 
-async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> TurnAnswer:
+async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> PipelineResponse:
     """The answer, stored in its conversation. Raises `DtragError`, of these `Overloaded` under load."""
     request = PipelineRequest(query=turn.question, options=turn.options)
     if turn.agent is None:
-        response, hitl_required = await app.answer(
+        answer = await app.answer(
             request,
             scope=turn.caller.access,
             filters=turn.filters,
@@ -116,7 +101,7 @@ async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> Tur
             owner=turn.caller.owner,
         )
     else:
-        response, hitl_required = await app.agents.execute(
+        answer = await app.agents.execute(
             turn.agent,
             request,
             filters=turn.filters,
@@ -126,25 +111,24 @@ async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> Tur
             owner=turn.caller.owner,
             caller=turn.caller,
         )
-    answer = TurnAnswer(response, hitl_required)
-    if turn.conversation_id and not response.unfinished:
-        retrieved = (chunk["chunk_id"].rpartition(":")[0] for chunk in response.retrieved_chunks)
+    if turn.conversation_id and not answer.unfinished:
+        retrieved = (passage.chunk_id.rpartition(":")[0] for passage in answer.retrieved_chunks)
         source_documents = (*retrieved, *turn.history_documents)
         try:
             await app.conversations.add(
                 turn.conversation_id,
                 turn.caller,
                 turn.question,
-                response.answer,
+                answer.text,
                 source_documents,
-                trace_id=response.trace_id,
+                trace_id=answer.trace_id,
             )
         except StorageFull as error:  # the answer is given; the next question has this turn not in its history
             _LOG.warning("a turn of a conversation is not stored", exc_info=error)
     return answer
 
 
-def add_turn_subjects(request: Request, turn: ChatTurn, answer: TurnAnswer | None = None) -> None:
+def add_turn_subjects(request: Request, turn: ChatTurn, answer: Answer | None = None) -> None:
     """Add the agent and the cited documents to the subjects in the audit log line of the request."""
     if turn.agent is not None:
         add_subjects(request, [str(turn.agent.agent_id)])
@@ -152,13 +136,13 @@ def add_turn_subjects(request: Request, turn: ChatTurn, answer: TurnAnswer | Non
         add_subjects(request, answer.document_ids)
 
 
-async def note_streamed_answer(request: Request, caller: Caller, document_ids: Sequence[str], trace_id: str) -> None:
+async def note_streamed_answer(request: Request, caller: Caller, answer: Answer) -> None:
     """Write an audit log line with the documents of a streamed answer: the line of its request was written before."""
     await app_of(request).audit.note(
         caller.name,
         f"{request.method} {request.url.path} answered",
         scope=scope_rows(caller.access),
-        subjects=document_ids,
+        subjects=answer.document_ids,
         decision="allowed",
-        details={"trace_id": trace_id},
+        details={"trace_id": answer.trace_id},
     )

@@ -176,7 +176,7 @@ class PipelineTelemetry:
 
     def record(self, response: PipelineResponse, steps: Sequence[StepTrace]) -> None:
         """Count an answer and its steps."""
-        self._newest.append((response.latency, response.confidence, len(response.sources)))
+        self._newest.append((response.latency, response.confidence, len(response.citations)))
         self._seconds.observe(response.latency)
         self._confidence.observe(response.confidence)
         self._answers.labels(_known(response.decision, DECISIONS)).inc()

@@ -157,10 +157,11 @@ def search(
         return await opened.agents.search(await opened.agents.get(agent_id), query, top_k)
 
     results, metrics = with_app(context, run_search)
-    from dtrag.delivery.cli.search import as_json_metrics, as_json_rows, show, show_notes
+    from dtrag.core.response import plain
+    from dtrag.delivery.cli.search import as_json_rows, show, show_notes
 
     if as_json:
-        rows, metrics_row = as_json_rows(results), as_json_metrics(metrics)
+        rows, metrics_row = as_json_rows(results), plain(metrics)
         show_json({"agent_id": agent_id, "query": query, "results": rows, "metrics": metrics_row})
     else:
         show(results)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,6 +50,7 @@ def ask(
     On a terminal the answer fits the screen: the text and one line per source.
     Exit code 5: the time limit was reached.
     """
+    from dtrag.core.response import plain
     from dtrag.delivery.cli.reading import Source, check_categories, is_empty, read
 
     text = question_of(question)
@@ -64,7 +64,7 @@ def ask(
     console = data()
     notes = notes_on(answer, empty=empty, full=full)
     if as_json:
-        show_json(asdict(answer))
+        show_json(plain(answer))
     elif console.is_terminal and not full:
         show_short(answer, console, notes)
     else:

@@ -283,7 +283,7 @@ class _AppMemory:
 
         set_feature_flag(FLAG, memory)
         response = await self._app.pipeline.execute(question, scope=OWNER)
-        retrieved = [chunk["chunk_id"] for chunk in response.retrieved_chunks]
+        retrieved = [passage.chunk_id for passage in response.retrieved_chunks]
         cited = list(dict.fromkeys(citation.chunk_id for citation in response.citations))
         taxonomy = (await self._app.index.snapshot()).taxonomy
         passages = await self._app.index.fetch(list(dict.fromkeys((*retrieved, *cited))), EVERYTHING, taxonomy)

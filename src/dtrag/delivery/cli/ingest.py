@@ -341,11 +341,13 @@ def demo(context: typer.Context, as_json: Json = False) -> int:
     result = run_async(_demo(settings, samples()))
 
     if as_json:
+        from dtrag.core.response import plain
+
         show_json(
             {
                 "data_dir": str(settings.data_dir),
                 "ingest": [as_dict(report) for report in result.reports],
-                "answers": [asdict(answer) for answer in result.answers],
+                "answers": [plain(answer) for answer in result.answers],
             }
         )
     else:

@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 from urllib.parse import quote, urlencode
@@ -222,8 +222,8 @@ class RunningService:
         self, query: str, top_k: int | None, options: Mapping[str, Any]
     ) -> tuple[list[SearchResult], SearchMetrics]:
         body = self._post("/search", query=query, top_k=top_k, **options)
-        metrics = _value(SearchMetrics, body["metrics"])
-        return _value(list[SearchResult], body["results"]), replace(metrics, correlation_id="")
+        metrics = _value(SearchMetrics, {**body["metrics"], "correlation_id": ""})
+        return _value(list[SearchResult], body["results"]), metrics
 
     async def documents(self, listing: Listing) -> Documents:
         limit, offset, text, category, types, sort, after = listing
@@ -386,8 +386,14 @@ def _value(kind: type[T], value: Any) -> T:
 def _converted(kind: Any, value: Any) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        known = {field.name: value[field.name] for field in fields(kind) if field.name in value}
-        return kind(**{name: _converted(hints[name], item) for name, item in known.items()})
+        known = {
+            field: _converted(hints[field.name], value[field.name]) for field in fields(kind) if field.name in value
+        }
+        result = kind(**{field.name: item for field, item in known.items() if field.init})
+        for field, item in known.items():
+            if not field.init:  # statements, which the value derives from texts with codes: JSON has none of these
+                object.__setattr__(result, field.name, item)
+        return result
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
         inner = [argument for argument in arguments if argument is not NoneType]

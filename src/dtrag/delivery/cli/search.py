@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,6 +66,7 @@ def search(
     Modes: hybrid (words and meaning), lexical (words), strict (every word must
     occur; of Korean words without their particles), vector (meaning).
     """
+    from dtrag.core.response import plain
     from dtrag.delivery.cli.reading import Source, check_categories, is_empty, read
     from dtrag.settings import flag
 
@@ -86,7 +87,7 @@ def search(
 
     results, metrics, empty = read(context, passages, direct=direct)
     if as_json:
-        rows, metrics_row = as_json_rows(results), as_json_metrics(metrics)
+        rows, metrics_row = as_json_rows(results), plain(metrics)
         show_json({"query": text, "mode": metrics.mode, "results": rows, "metrics": metrics_row})
     else:
         show(results)
@@ -118,17 +119,12 @@ def _scalar(value: str) -> str | int | float | bool:
     return parsed if isinstance(parsed, str | int | float) else value
 
 
-def as_json_metrics(metrics: SearchMetrics) -> dict[str, object]:
-    """The metrics for `--json`, without what only answers use; missing editions are one of the notes."""
-    left_out = {"pack", "query", "missing_editions", "today"}
-    return {name: value for name, value in asdict(metrics).items() if name not in left_out}
-
-
 def as_json_rows(results: Sequence[SearchResult]) -> list[Mapping[str, object]]:
     """The JSON objects of the passages."""
     from dtrag.core.answers.citation_labels import label
+    from dtrag.core.response import plain
 
-    return [{"rank": rank, "label": label(result), **asdict(result)} for rank, result in enumerate(results, start=1)]
+    return [{"rank": rank, "label": label(result), **plain(result)} for rank, result in enumerate(results, start=1)]
 
 
 def show(results: Sequence[SearchResult]) -> None:

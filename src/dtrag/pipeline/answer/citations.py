@@ -1,4 +1,4 @@
-"""Numbered citations of quotations, and the sources of an answer."""
+"""Numbered citations of quotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from dtrag.core.text.unit_types import ContextSpan
 from dtrag.pipeline.answer.candidates import has_words
 from dtrag.pipeline.answer.citation_marks import rounded
 from dtrag.pipeline.answer.quotes import Quote, Span
-from dtrag.pipeline.state import PipelineState, RetrievedChunk, Source
 
 
 def cite(
@@ -73,6 +72,9 @@ def citation_of(
         display=shown,
         context=_context(passage, units, start, preceding),
         page=page_at(passage.metadata, start),
+        title=passage.title,
+        date=str(passage.metadata.get("processed_at", "")),
+        version=str(passage.metadata.get("version", "")),
     )
 
 
@@ -131,77 +133,3 @@ def highlighted(question: str, citations: Sequence[Citation]) -> tuple[Citation,
         )
         for citation in citations
     )
-
-
-def chunks_of(passages: Sequence[SearchResult]) -> list[RetrievedChunk]:
-    """The passages as `PipelineState.retrieved_chunks`; `score` is the rerank score, or the hybrid one without it."""
-    return [
-        {
-            "chunk_id": passage.chunk_id,
-            "text": passage.text,
-            "title": passage.title or "Untitled",
-            "source_url": passage.source_url,
-            "taxonomy_path": list(passage.taxonomy_path),
-            "score": passage.rerank_score if passage.rerank_score > 0 else passage.hybrid_score,
-            "date": str(passage.metadata.get("processed_at", "")),
-            "version": str(passage.metadata.get("version", "")),
-        }
-        for passage in passages
-    ]
-
-
-def passages_of(state: PipelineState) -> list[SearchResult]:
-    """The passages behind the state's chunks; built from the chunks where the caller has set these."""
-    if state.evidence is not None:
-        return list(state.evidence.used)
-    return [_passage(number, chunk) for number, chunk in enumerate(state.retrieved_chunks, start=1)]
-
-
-def _passage(number: int, chunk: RetrievedChunk) -> SearchResult:
-    text, score = str(chunk.get("text", "")), float(chunk.get("score", 0.0))
-    return SearchResult(
-        chunk_id=str(chunk.get("chunk_id", number)),
-        text=text,
-        title=str(chunk.get("title", "Untitled")),
-        source_url=str(chunk.get("source_url", "")),
-        taxonomy_path=list(chunk.get("taxonomy_path", [])),
-        bm25_score=score,
-        hybrid_score=score,
-        rerank_score=score,
-        end=len(text),
-    )
-
-
-def sources_of(state: PipelineState) -> list[Source]:
-    """The answer's citations, in the order of their numbers, with date and version of each document."""
-    cited = state.evidence.cited if state.evidence is not None else ()
-    of_parts = (each for part in (state.evidence.parts if state.evidence is not None else ()) for each in part.passages)
-    passages = {passage.chunk_id: passage for passage in (*of_parts, *passages_of(state), *cited)}
-    sources = []
-    for citation in state.citations:
-        passage = passages.get(citation.chunk_id)
-        metadata = passage.metadata if passage is not None else {}
-        sources.append(
-            Source(
-                number=citation.number,
-                label=citation.label,
-                chunk_id=citation.chunk_id,
-                document_id=citation.document_id,
-                quote=citation.quote,
-                start=citation.start,
-                end=citation.end,
-                display=citation.display,
-                context=[
-                    {"kind": part.kind, "text": part.text, "start": part.start, "end": part.end}
-                    for part in citation.context
-                ],
-                highlights=list(citation.highlights),
-                marked=list(citation.marked),
-                page=citation.page,
-                url=citation.source_url,
-                title=passage.title if passage is not None else citation.label,
-                date=str(metadata.get("processed_at", "")),
-                version=str(metadata.get("version", "")),
-            )
-        )
-    return sources

@@ -16,7 +16,7 @@ from dtrag.core.statements import joined, stated
 from dtrag.core.text.analysis import language
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
-from dtrag.pipeline.answer.citations import cite, passages_of
+from dtrag.pipeline.answer.citations import cite
 from dtrag.pipeline.answer.extractive import PASSAGES, extract, nothing_found
 from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
 from dtrag.pipeline.answer.named_provisions import quoted_whole
@@ -53,7 +53,7 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
     """Fill `answer`, and `citations` when it is quoted. A finished debate's or decided answer is left unchanged."""
     if state.answer and (hasattr(state, "debate_result") or state.decision or state.unfinished):
         return state
-    passages, lines = passages_of(state)[:PASSAGES], tool_lines(state.tool_results)
+    passages, lines = state.passages[:PASSAGES], tool_lines(state.tool_results)
     # Called alone, without a retrieve step before it, this calls the model with a prompt without passages.
     judged = state.evidence.confidence if state.evidence is not None else None
     if judged is not None and not lines and (not passages or judged.decision == "abstain"):
@@ -117,7 +117,7 @@ def abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
     if not {"lexical", "vector"}.isdisjoint(state.degraded):
         partial = stated("search_partial", "A part of the search failed or was late.")
         return unfinished(state, run, joined(partial, reason), searched=False)
-    state.answer, state.model, state.citations, state.marked = nothing_found(state.query), None, (), ()
+    state.answer, state.model, state.sources, state.marked = nothing_found(state.query), None, (), ()
     state.decision, state.reason = "abstain", reason
     run.emit("replace", {"text": state.answer})
     return state
@@ -130,7 +130,7 @@ def unfinished(state: PipelineState, run: Run, reason: str, *, searched: bool) -
     """
     texts = _TOO_LATE if searched else _UNFINISHED
     state.answer = texts["ko" if language(state.query) == "ko" else "en"]
-    state.model, state.citations, state.marked = None, (), ()
+    state.model, state.sources, state.marked = None, (), ()
     state.decision, state.reason, state.unfinished = "review", reason, True
     run.emit("replace", {"text": state.answer})
     return state
@@ -155,7 +155,7 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     """
     question = state.search_query or state.query
     irrelevant = state.evidence is not None and state.evidence.confidence.decision == "abstain"
-    passages = [] if irrelevant else passages_of(state)
+    passages = [] if irrelevant else state.passages
     reading = state.evidence.reading if state.evidence is not None else None
     if reading is not None and reading.named:
         passages = passages[: len(reading.named)]
@@ -180,7 +180,7 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
         quotes, failed = await _select(select, embedder)
     if failed:
         state.degraded.append("compose")
-    text, state.citations, marked = cite(quotes, passages, preceding)
+    text, state.sources, marked = cite(quotes, passages, preceding)
     calculation = ((state.plan or {}).get("inputs") or {}).get("calculator") or {}
     calculated = [
         f"{calculation.get('expression', '')} = {result['result']['text']}".removeprefix(" = ")
@@ -200,10 +200,10 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
 async def _quote_parts(state: PipelineState, run: Run, evidence: Evidence) -> PipelineState:
     """The provision of each part of the question, or that there is none; then the decision is at most `review`."""
     parts, quotes, passages = await asyncio.to_thread(answered, evidence)
-    text, state.citations, state.marked = cite([each for part in quotes for each in part], passages, evidence.preceding)
+    text, state.sources, state.marked = cite([each for part in quotes for each in part], passages, evidence.preceding)
     if not text:
         return abstained(state, run, state.reason)
-    citations, counts = iter(state.citations), [*map(len, quotes), *(0 for _ in parts[len(quotes) :])]
+    citations, counts = iter(state.sources), [*map(len, quotes), *(0 for _ in parts[len(quotes) :])]
     parts = [
         replace(part, citations=tuple(islice(citations, count))) for part, count in zip(parts, counts, strict=True)
     ]

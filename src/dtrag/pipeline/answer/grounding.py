@@ -32,7 +32,7 @@ from dtrag.core.statements import stated
 from dtrag.core.text.analysis import language, normalise
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, MarkedSentence, read_marks, urls
-from dtrag.pipeline.answer.citations import citation_of, passages_of
+from dtrag.pipeline.answer.citations import citation_of
 from dtrag.pipeline.answer.compose import quote, tool_lines
 from dtrag.pipeline.answer.extractive import PASSAGES
 from dtrag.pipeline.run import Run
@@ -370,7 +370,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 async def verify(state: PipelineState, run: Run) -> PipelineState:
     """The state with the checked answer and its citations, or with quotations if no sentence is supported."""
-    passages = passages_of(state)[:PASSAGES]
+    passages = state.passages[:PASSAGES]
     assert state.answer is not None  # noqa: S101 - the caller has checked
     preceding = state.evidence.preceding if state.evidence is not None else {}
     checked = await asyncio.to_thread(check, state.answer, passages, preceding=preceding, drop=True)
@@ -382,7 +382,7 @@ async def verify(state: PipelineState, run: Run) -> PipelineState:
         state.notes.append(NO_SENTENCE_SUPPORTED)
         state.model = None
         state = await quote(state, run)
-        state.decision = "review" if state.citations else "abstain"
+        state.decision = "review" if state.sources else "abstain"
         return state
     if supported < len(checked.sentences):
         state.decision = "review"
@@ -394,7 +394,7 @@ async def verify(state: PipelineState, run: Run) -> PipelineState:
         )
     if checked.text != state.answer:
         run.emit("replace", {"text": checked.text})
-    state.answer, state.citations = checked.text, checked.citations
+    state.answer, state.sources = checked.text, checked.citations
     state.notes += checked.notes
     return state
 
@@ -405,7 +405,7 @@ async def _check_by_meaning(state: PipelineState, run: Run) -> CheckedAnswer | N
     model = model_for(run.embedder, language(answer))
     if model is None or not model.decides or "vector" in state.degraded:
         return None
-    passages = passages_of(state)[:PASSAGES]
+    passages = state.passages[:PASSAGES]
     preceding = state.evidence.preceding if state.evidence is not None else {}
     try:
         async with asyncio.timeout(_SEMANTIC_SHARE * budget_of("check")):

@@ -6,7 +6,6 @@ import logging
 
 from dtrag.core.statements import CodedText, stated
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed
-from dtrag.pipeline.answer.citations import passages_of
 from dtrag.pipeline.answer.compose import tool_lines
 from dtrag.pipeline.answer.extractive import PASSAGES
 from dtrag.pipeline.debate.engine import DebateEngine
@@ -37,7 +36,7 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
         return state
     context = [
         {"text": passage.text, "title": passage.title, "chunk_id": passage.chunk_id}
-        for passage in passages_of(state)[:PASSAGES]
+        for passage in state.passages[:PASSAGES]
     ]
     try:
         result = await DebateEngine(run).run_debate(

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dtrag.concurrency import Load
 from dtrag.core.chat import Usage
-from dtrag.core.documents import SearchMetrics
+from dtrag.core.documents import Citation, SearchMetrics
 from dtrag.core.trace import StepTrace
 from dtrag.delivery.api.prometheus import NEWEST, Telemetry
 from dtrag.errors import DatabaseUnavailable
@@ -88,22 +88,25 @@ def test_each_service_has_its_own_registry() -> None:
     assert not [family.name for family in REGISTRY.collect() if family.name.startswith("dtrag")]
 
 
+CITATION = Citation(1, "Rules", "d:0", "d", "", "Quoted.", 0, 7)
+
+
 def answer(latency: float, confidence: float = 0.5, decision: str = "answer", degraded: tuple[str, ...] = ()) -> Any:
     return PipelineResponse(
-        query="the secret question",
-        answer="the secret answer",
-        sources=[{}, {}],
+        question="the secret question",
+        text="the secret answer",
+        citations=(CITATION, CITATION),
         confidence=confidence,
         taxonomy_version="1.0.0",
         latency=latency,
         cost=0.25,
         intent="question",
         step_timings={},
+        stages={},
         decision=decision,
         reason="",
         degraded=degraded,
         notes=(),
-        citations=(),
         retrieved_chunks=[],
         usage=Usage(1, 100, 20, 0.25),
         model="openai:x",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import TypeAdapter
 
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent
@@ -34,12 +35,13 @@ from dtrag.delivery.api.schemas.agents import (
     EditionShape,
     SpendingShape,
 )
-from dtrag.delivery.api.schemas.base import Offset
-from dtrag.delivery.api.schemas.common import AskResponse, SearchResponse
+from dtrag.delivery.api.schemas.base import Offset, extended
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.schemas.search import SearchResponse
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
 from dtrag.errors import DtragError
-from dtrag.governance.agents import MAX_LIMIT, AgentAnswer, manifest_yaml
+from dtrag.governance.agents import MAX_LIMIT, manifest_yaml
+from dtrag.pipeline.state import PipelineResponse
 
 router = APIRouter(tags=["agents"])
 posting = APIRouter(route_class=JsonRoute, tags=["agents"])
@@ -200,23 +202,21 @@ async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskR
         feed = EventFeed(in_flight, lambda emit: work(emit=emit))
         await feed.wait_for_first(request)
 
-        async def done(result: AgentAnswer) -> dict[str, Any]:
-            await note_streamed_answer(request, caller, _cited(result), result.answer.trace_id)
-            return _answer_shape(agent, result).model_dump()
+        async def done(answer: PipelineResponse) -> object:
+            await note_streamed_answer(request, caller, answer)
+            return _ANSWER.dump_python(_answer_shape(agent, answer), mode="json")
 
-        return EventStream(answer_events(feed, lambda result: result.answer.text, done), feed.close)
-    result = await until_gone(request, in_flight, work())
-    add_subjects(request, _cited(result))
-    return _answer_shape(agent, result)
-
-
-def _cited(result: AgentAnswer) -> list[str]:
-    return list(dict.fromkeys(citation.document_id for citation in result.answer.citations))
+        return EventStream(answer_events(feed, done), feed.close)
+    answer = await until_gone(request, in_flight, work())
+    add_subjects(request, answer.document_ids)
+    return _answer_shape(agent, answer)
 
 
-def _answer_shape(agent: Agent, result: AgentAnswer) -> AgentAskResponse:
-    answer = AskResponse.model_validate(result.answer).model_dump()
-    return AgentAskResponse(**answer, agent_id=str(agent.agent_id), hitl_required=result.hitl_required)
+_ANSWER = TypeAdapter(AgentAskResponse)
+
+
+def _answer_shape(agent: Agent, answer: PipelineResponse) -> AgentAskResponse:
+    return extended(AgentAskResponse, answer, agent_id=str(agent.agent_id), hitl_required=answer.hitl_required)
 
 
 async def _agent(request: Request, agent_id: str) -> Agent:

@@ -12,7 +12,6 @@ from fastapi import APIRouter, Request, Response
 
 from dtrag.delivery.api.chat_turn import (
     ChatTurn,
-    TurnAnswer,
     add_turn_subjects,
     answer_turn,
     note_streamed_answer,
@@ -27,6 +26,7 @@ from dtrag.delivery.api.schemas.chat import ChatRequest, ChatResponse
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.feedback import FeedbackRequest, FeedbackResponse
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
+from dtrag.pipeline.state import PipelineResponse
 
 router = APIRouter(route_class=JsonRoute, tags=["chat"])
 _FAILURES = failures(400, 403, 404, 413, 415, 422, 503)
@@ -60,11 +60,11 @@ async def stream(request: Request, body: ChatRequest) -> Response:
     feed = EventFeed(service_of(request).in_flight, partial(answer_turn, app_of(request), turn))
     await feed.wait_for_first(request)
 
-    async def done(answer: TurnAnswer) -> dict[str, Any]:
-        await note_streamed_answer(request, turn.caller, answer.document_ids, answer.response.trace_id)
-        return ChatResponse.of(turn, answer).model_dump()
+    async def done(answer: PipelineResponse) -> dict[str, Any]:
+        await note_streamed_answer(request, turn.caller, answer)
+        return ChatResponse.of(turn, answer).model_dump(mode="json", by_alias=True)
 
-    return EventStream(answer_events(feed, lambda answer: answer.response.answer, done), feed.close)
+    return EventStream(answer_events(feed, done), feed.close)
 
 
 @router.post("/chat/feedback", responses=failures(400, 403, 404, 413, 415, 422, 503, 507), dependencies=READ)

@@ -6,16 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
+from dtrag.core.document_text import DocumentText
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
 from dtrag.delivery.api.schemas.base import MAX_OFFSET, Offset
-from dtrag.delivery.api.schemas.document_texts import (
-    DocumentTextShape,
-    PassageList,
-    PassageSpanShape,
-    VisibilityShape,
-)
+from dtrag.delivery.api.schemas.document_texts import PassageList
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.governance.visibility import Visibility
 from dtrag.retrieval.document_texts import MAX_CHARACTERS, MAX_PASSAGES
 
 router = APIRouter(tags=["documents"])
@@ -32,11 +29,10 @@ async def text(
     end: Annotated[
         int | None, Query(ge=0, le=2 * MAX_OFFSET, description=f"End of the part (exclusive), {_SPAN}.")
     ] = None,
-) -> DocumentTextShape:
+) -> DocumentText:
     """A part of a document's text, with the passages in it: the positions of citations refer to this text."""
     request.state.subjects = [document_id[:SHOWN_ID]]
-    part = await app_of(request).texts.part(document_id, start, end, scope=caller_of(request).access)
-    return DocumentTextShape.model_validate(part)
+    return await app_of(request).texts.part(document_id, start, end, scope=caller_of(request).access)
 
 
 @router.get("/documents/{document_id}/passages", responses=failures(404, 422, 503), dependencies=READ)
@@ -49,12 +45,11 @@ async def passages(
     """The passages of a document in their order, with their positions and headings."""
     request.state.subjects = [document_id[:SHOWN_ID]]
     page, total = await app_of(request).texts.passages(document_id, limit, offset, scope=caller_of(request).access)
-    spans = [PassageSpanShape.model_validate(span) for span in page]
-    return PassageList(passages=spans, total=total, limit=limit, offset=offset)
+    return PassageList(passages=page, total=total, limit=limit, offset=offset)
 
 
 @router.get("/documents/{document_id}/who", responses=failures(403, 404, 422, 503), dependencies=ADMIN_WHOLE_TREE)
-async def who(request: Request, document_id: str) -> VisibilityShape:
+async def who(request: Request, document_id: str) -> Visibility:
     """Who can see a document: the valid keys and the agents, each with the branch through which it sees it."""
     request.state.subjects = [document_id[:SHOWN_ID]]
-    return VisibilityShape.model_validate(await app_of(request).visibility.who(document_id))
+    return await app_of(request).visibility.who(document_id)

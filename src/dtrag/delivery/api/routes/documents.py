@@ -43,7 +43,6 @@ from dtrag.delivery.api.schemas.documents import (
     UploadResponse,
 )
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.schemas.statements import StatementShape
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ingestion.sources import IngestReport, Source
 
@@ -373,7 +372,10 @@ def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence
         removed=report.removed,
         failed=len(failed),
     )
-    statements = [StatementShape.model_validate(statement) for statement in all_statements(report.notes)]
     return UploadResponse(
-        documents=documents, counts=counts, failed=failed, notes=report.notes, note_statements=statements
+        documents=documents,
+        counts=counts,
+        failed=failed,
+        notes=report.notes,
+        note_statements=all_statements(report.notes),
     )

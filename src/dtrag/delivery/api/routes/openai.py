@@ -22,7 +22,6 @@ from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.schemas.common import CitationShape, answered_before
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.openai import (
     AssistantMessage,
@@ -38,6 +37,7 @@ from dtrag.delivery.api.schemas.openai import (
 from dtrag.delivery.api.sse import EventFeed, EventStream, event, failure_of
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.governance.agents import MAX_LIMIT
+from dtrag.pipeline.state import PipelineResponse
 
 router = APIRouter(tags=["openai"])
 posting = APIRouter(route_class=JsonRoute, tags=["openai"])
@@ -102,24 +102,23 @@ async def complete(request: Request, body: CompletionRequest) -> Completion | Re
     return EventStream(_chunks(request, body, turn, feed), feed.close)
 
 
-def _completion(body: CompletionRequest, answer: chat_turn.TurnAnswer) -> Completion:
-    response = answer.response
-    message = AssistantMessage(content=in_bold(response.answer, response.marked), citations=_citations(answer))
+def _completion(body: CompletionRequest, answer: PipelineResponse) -> Completion:
+    message = AssistantMessage(content=in_bold(answer.text, answer.marked), citations=answer.citations)
     return Completion(
-        id=f"chatcmpl-{response.trace_id}",
+        id=f"chatcmpl-{answer.trace_id}",
         created=int(time.time()),
         model=body.model,
         choices=[Choice(message=message)],
-        usage=_usage(answer),
-        confidence=response.confidence,
-        decision=response.decision,
-        degraded=list(response.degraded),
-        answered_before=answered_before(response.answered_before),
+        usage=UsageShape.of(answer.usage),
+        confidence=answer.confidence,
+        decision=answer.decision,
+        degraded=answer.degraded,
+        answered_before=answer.answered_before,
     )
 
 
 async def _chunks(
-    request: Request, body: CompletionRequest, turn: chat_turn.ChatTurn, feed: EventFeed[chat_turn.TurnAnswer]
+    request: Request, body: CompletionRequest, turn: chat_turn.ChatTurn, feed: EventFeed[PipelineResponse]
 ) -> AsyncGenerator[bytes, None]:
     yield KEEPALIVE_COMMENT
     async for run_event in feed.events():
@@ -130,40 +129,24 @@ async def _chunks(
         yield event({"error": failure["error"]})
         return
     answer = feed.result()
-    await chat_turn.note_streamed_answer(request, turn.caller, answer.document_ids, answer.response.trace_id)
-    common: dict[str, object] = {
-        "id": f"chatcmpl-{answer.response.trace_id}",
-        "object": "chat.completion.chunk",
-        "created": int(time.time()),
-        "model": body.model,
-    }
+    await chat_turn.note_streamed_answer(request, turn.caller, answer)
+    whole = _completion(body, answer).model_dump(mode="json")
+    message = whole["choices"][0]["message"]
+    common = {name: whole[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     with_usage = body.stream_options is not None and body.stream_options.include_usage is True
     extra = {"usage": None} if with_usage else {}
     yield event(common | extra | {"choices": [_choice({"role": "assistant", "content": ""})]})
-    for piece in pieces(in_bold(answer.response.answer, answer.response.marked)):
+    for piece in pieces(message["content"]):
         yield event(common | extra | {"choices": [_choice({"content": piece})]})
-    citations = [citation.model_dump() for citation in _citations(answer)]
-    before = answered_before(answer.response.answered_before)
-    last = {"citations": citations, "answered_before": None if before is None else before.model_dump()}
+    last = {"citations": message["citations"], "answered_before": whole["answered_before"]}
     yield event(common | extra | {"choices": [_choice(last, "stop")]})
     if with_usage:
-        yield event(common | {"choices": [], "usage": _usage(answer).model_dump()})
+        yield event(common | {"choices": [], "usage": whole["usage"]})
     yield event("[DONE]")
 
 
 def _choice(delta: Mapping[str, object], finish_reason: str | None = None) -> Mapping[str, object]:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-
-
-def _citations(answer: chat_turn.TurnAnswer) -> list[CitationShape]:
-    return [CitationShape.model_validate(citation) for citation in answer.response.citations]
-
-
-def _usage(answer: chat_turn.TurnAnswer) -> UsageShape:
-    usage = answer.response.usage
-    return UsageShape(
-        prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens, total_tokens=usage.tokens
-    )
 
 
 _WHOLE_SCOPE_MODEL = ModelShape(id=WHOLE_SCOPE, created=0, owned_by="dtrag")

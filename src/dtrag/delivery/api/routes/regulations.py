@@ -15,7 +15,6 @@ from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.base import Offset
-from dtrag.delivery.api.schemas.common import Passage
 from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
 from dtrag.delivery.api.schemas.regulations import (
     CitationsResponse,
@@ -208,7 +207,7 @@ async def search(request: Request, body: RegulationSearchBody) -> RegulationSear
         request, lambda: regulations.search(body.query, body.top_k, scope=scope, as_of=body.as_of)
     )
     add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in results))
-    return RegulationSearchResponse(results=[Passage.model_validate(result) for result in results])
+    return RegulationSearchResponse(results=list(results))
 
 
 @posting.post("/regulations/verify", responses=failures(400, 404, 413, 415, 422, 503), dependencies=READ)

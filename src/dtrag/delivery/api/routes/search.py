@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
 
-from dtrag.core.documents import SearchMetrics, SearchResult
+from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.errors import ValidationProblem, sentence, validation_sentence
 from dtrag.delivery.api.filter_policy import refuse_bypass
@@ -16,19 +17,17 @@ from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.schemas.common import (
-    AskRequest,
-    AskResponse,
-    BatchResponse,
-    Hit,
-    Metrics,
-    Passage,
-    SearchFailure,
-    SearchResponse,
-)
 from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
 from dtrag.delivery.api.schemas.neural import NeuralRequest, NeuralResponse
-from dtrag.delivery.api.schemas.search import BatchRequest, SearchRequest
+from dtrag.delivery.api.schemas.search import (
+    AskRequest,
+    BatchRequest,
+    BatchResponse,
+    Hit,
+    SearchFailure,
+    SearchRequest,
+    SearchResponse,
+)
 from dtrag.errors import DtragError, FeatureOff, InvalidInput, NeuralSelectorOff
 from dtrag.retrieval.request import MAX_CHOSEN, MAX_TOP_K
 from dtrag.settings import flag
@@ -72,25 +71,24 @@ async def run_search(request: Request, body: SearchRequest) -> SearchResponse:
 
 def search_response(results: Sequence[SearchResult], metrics: SearchMetrics) -> SearchResponse:
     """The response body for these results."""
-    passages = [Passage.model_validate(result) for result in results]
     return SearchResponse(
-        results=passages,
-        metrics=Metrics.model_validate(metrics).model_copy(update={"final_results": len(passages)}),
-        hits=[Hit.of(passage) for passage in passages],
-        total_count=len(passages),
+        results=list(results),
+        metrics=replace(metrics, final_results=len(results)),
+        hits=[Hit.of(result) for result in results],
+        total_count=len(results),
         latency=metrics.total_time,
     )
 
 
 @router.post("/ask", tags=["ask"], responses=QUESTION_FAILURES, dependencies=READ)
-async def ask(request: Request, body: AskRequest) -> AskResponse:
+async def ask(request: Request, body: AskRequest) -> Answer:
     """The answer with citations, or that the documents do not answer."""
     caller = caller_of(request)
     await refuse_bypass(request, body.filters, caller)
     work = app_of(request).ask(body.question, body.filters, scope=caller.access, owner=caller.owner, as_of=body.as_of)
     answer = await until_gone(request, service_of(request).in_flight, work)
-    add_subjects(request, (citation.document_id for citation in answer.citations))
-    return AskResponse.model_validate(answer)
+    add_subjects(request, answer.document_ids)
+    return answer
 
 
 @router.post("/search/batch", tags=["search"], responses=QUESTION_FAILURES, dependencies=READ)

@@ -2,83 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field, PlainSerializer
 
+from dtrag.core.response import response
 from dtrag.core.trace import Trace
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
+from dtrag.delivery.api.schemas.base import IsoTime, extended
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.pipeline.traces import MAX_LISTED
 
 router = APIRouter(tags=["traces"])
-FourDigits = Annotated[float, AfterValidator(lambda value: round(value, 4))]
-
-
-class StepShape(BaseModel):
-    """One step of a run."""
-
-    name: str = Field(description="The step.")
-    seconds: float = Field(description="Its duration in seconds.")
-    budget: float = Field(description="Its time budget in seconds.")
-    outcome: str = Field(description="done, skipped, timeout or failed.")
-    facts: dict[str, object] = Field(description="Details, such as numbers of candidates before and after.")
-    started: float | None = Field(description="Seconds since the run began; null in traces of earlier versions.")
-
-
-class CallShape(BaseModel):
-    """One call of a language model."""
-
-    step: str = Field(description="The calling step.")
-    model: str = Field(description="The model.")
-    seconds: float = Field(description="Its duration in seconds.")
-    input_tokens: int = Field(description="Input tokens.")
-    output_tokens: int = Field(description="Output tokens.")
-    cost: float = Field(description="Cost in won; 0 for a model without a known price.")
-    error: str = Field(description="The error; empty on success.")
-    prompt: str = Field(description="The prompt; empty unless texts are stored.")
-    reply: str = Field(description="The reply; empty unless texts are stored.")
-    started: float | None = Field(description="Seconds since the run began; null in traces of earlier versions.")
+FourDigits = Annotated[float, PlainSerializer(lambda value: round(value, 4), return_type=float)]
 
 
 class TraceLine(BaseModel):
     """A trace in the list."""
 
-    trace_id: str = Field(description="Its id.")
-    created_at: str = Field(description="When the answer was given, ISO 8601 in UTC.")
+    trace_id: UUID = Field(description="Its id.")
+    created_at: IsoTime = Field(description="When the answer was given, ISO 8601 in UTC.")
     question: str = Field(description="The question; empty unless texts are stored.")
     decision: str = Field(description="answer, review or abstain.")
     confidence: FourDigits = Field(description="Confidence in [0, 1].")
     seconds: FourDigits = Field(description="Total duration in seconds.")
-    degraded: list[str] = Field(description="Parts that failed and were left out.")
+    degraded: tuple[str, ...] = Field(description="Parts that failed and were left out.")
     model_calls: int = Field(description="Number of language model calls.")
 
     @classmethod
     def of(cls, trace: Trace) -> TraceLine:
         """The list entry of a trace."""
-        return cls.model_validate({**trace.as_dict(), "model_calls": len(trace.calls)})
+        names = cls.model_fields.keys() - {"model_calls"}
+        return cls(**{name: getattr(trace, name) for name in names}, model_calls=len(trace.calls))
 
 
-class TraceShape(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceShape(Trace):
     """How an answer was produced."""
 
-    trace_id: str = Field(description="Its id.")
-    created_at: str = Field(description="When the answer was given, ISO 8601 in UTC.")
-    question: str = Field(description="The question; empty unless texts are stored.")
-    answer: str = Field(description="The answer; empty unless texts are stored.")
-    decision: str = Field(description="answer, review or abstain.")
-    confidence: FourDigits = Field(description="Confidence in [0, 1].")
-    taxonomy_version: str = Field(description="The version of the category tree.")
-    seconds: FourDigits = Field(description="Total duration in seconds.")
-    degraded: list[str] = Field(description="Parts that failed and were left out.")
-    document_ids: list[str] = Field(description="The documents used for the answer.")
-    titles: dict[str, str] = Field(description="Their titles by id; without documents that were deleted.")
-    steps: list[StepShape] = Field(description="The steps in order of execution.")
-    calls: list[CallShape] = Field(description="The language model calls, in order.")
-    debate: dict[str, object] | None = Field(description="The debate: its numbers, and its texts if they are stored.")
+    __pydantic_config__ = response()
+
+    created_at: IsoTime
+    """When the answer was given, ISO 8601 in UTC."""
+    confidence: FourDigits
+    """Confidence in [0, 1]."""
+    seconds: FourDigits
+    """Total duration in seconds."""
+    titles: dict[str, str]
+    """Their titles by id; without documents that were deleted."""
 
 
 class TraceList(BaseModel):
@@ -103,4 +79,4 @@ async def trace(request: Request, trace_id: str) -> TraceShape:
     traces, caller = app_of(request).traces, caller_of(request)
     stored = await traces.get(trace_id, caller=caller)
     add_subjects(request, [str(stored.trace_id), *stored.document_ids])
-    return TraceShape.model_validate({**stored.as_dict(), "titles": await traces.titles([stored], caller=caller)})
+    return extended(TraceShape, stored, titles=await traces.titles([stored], caller=caller))

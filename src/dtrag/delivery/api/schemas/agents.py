@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from dtrag.core.agent import Edition, Spending
+from dtrag.core.documents import Answer
 from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
+from dtrag.core.response import response
 from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.common import AskResponse
 from dtrag.delivery.api.schemas.search import AsOf, Filters
 from dtrag.governance.agents import Budget
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
@@ -213,13 +215,16 @@ class AgentQuestion(StrictBody):
     as_of: AsOf = None
 
 
-class AgentAskResponse(AskResponse):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentAskResponse(Answer):
     """An agent's answer with its citations."""
 
-    agent_id: str = Field(description="The agent.")
-    hitl_required: bool = Field(
-        description="Whether the confidence is below the agent's threshold: the answer then also waits for review."
-    )
+    __pydantic_config__ = response()
+
+    agent_id: str
+    """The agent."""
+    hitl_required: bool
+    """Whether the confidence is below the agent's threshold: the answer then also waits for review."""
 
 
 class AgentReachBody(StrictBody):

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import Query
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from dtrag.core.statements import Statement
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def _isoformat(value: object) -> object:
@@ -15,8 +23,18 @@ def _isoformat(value: object) -> object:
 
 TimeText = Annotated[str, BeforeValidator(_isoformat)]
 """A time in ISO 8601; `datetime` attributes of core values are converted."""
+IsoTime = Annotated[datetime, PlainSerializer(datetime.isoformat, return_type=str)]
+"""A time of a core value, in ISO 8601."""
 MAX_OFFSET = 1_000_000_000
 Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="Number of entries to skip.")]
+ReasonStatements = Annotated[tuple[Statement, ...], Field(description="The sentences of reason with codes.")]
+NoteStatements = Annotated[tuple[Statement, ...], Field(description="The notes with codes.")]
+
+
+def extended(kind: type[T], value: DataclassInstance, **more: object) -> T:
+    """A value of a subclass of the value's class, with `more` fields."""
+    values = {each.name: getattr(value, each.name) for each in fields(kind) if each.init and each.name not in more}
+    return kind(**values, **more)
 
 
 class StrictBody(BaseModel):

@@ -12,9 +12,8 @@ from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY
 from dtrag.core.cases.statistics import MOST_OF_A_KEY, CaseStatistics, Readiness
 from dtrag.core.statements import all_statements
 from dtrag.core.taxonomy.tree import MAX_DEPTH
-from dtrag.delivery.api.schemas.base import StrictBody
+from dtrag.delivery.api.schemas.base import NoteStatements, ReasonStatements, StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
-from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.memory.case_input import MAX_PASSAGES
 from dtrag.memory.case_results import (
     CaseExport,
@@ -81,7 +80,7 @@ class SuggestResponse(BaseModel):
     )
     similarity_method: Method = Field(description="The similarity that was used.")
     notes: list[str] = Field(description="Remarks for the reader, such as why words were compared instead.")
-    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
+    note_statements: NoteStatements
 
     @classmethod
     def of(cls, body: SuggestBody, suggestions: Suggestions) -> SuggestResponse:
@@ -108,7 +107,7 @@ class SuggestResponse(BaseModel):
             log_id=suggestions.log_id,
             similarity_method=suggestions.method.value,
             notes=list(suggestions.notes),
-            note_statements=[StatementShape.model_validate(each) for each in all_statements(suggestions.notes)],
+            note_statements=all_statements(suggestions.notes),
         )
 
 
@@ -210,7 +209,7 @@ class AddedCase(CaseShape):
     """A new case."""
 
     notes: list[str] = Field(description="Remarks, such as that its category is not in the tree.")
-    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
+    note_statements: NoteStatements
 
     @classmethod
     def added(cls, case: Case) -> AddedCase:
@@ -329,7 +328,7 @@ class ReuseShape(BaseModel):
     correct: int = Field(description="Correct reuse decisions.")
     wrong: int = Field(description="Wrong ones.")
     reason: str = Field(description="The same as a sentence.")
-    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
+    reason_statements: ReasonStatements
 
 
 class StatsResponse(BaseModel):

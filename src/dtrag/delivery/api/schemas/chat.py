@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Annotated, cast, get_args
 
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from dtrag.core.chat import Message, Role
 from dtrag.core.conversation import MAX_ID
-from dtrag.core.statements import all_statements, statements_of
-from dtrag.delivery.api.chat_turn import ChatTurn, TurnAnswer
-from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.common import (
-    ANSWER_CONFIDENCE,
-    CONTEXT,
-    DISPLAY,
-    HIGHLIGHTS,
-    MARKED,
-    MARKED_IN_ANSWER,
-    PAGE,
-    AnsweredBefore,
-    ContextShape,
-    Declined,
-    DeclinedShape,
-    EarlierQuestionShape,
-    Offered,
-    answered_before,
+from dtrag.core.documents import Citation, Declined, EarlierQuestion
+from dtrag.core.response import response
+from dtrag.delivery.api.chat_turn import ChatTurn
+from dtrag.delivery.api.schemas.base import (
+    NoteStatements,
+    ReasonStatements,
+    StrictBody,
+    extended,
 )
 from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
-from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import MAX_TOP_K
+from dtrag.pipeline.state import PipelineResponse
 from dtrag.retrieval.request import MAX_QUERY
 
 MAX_MESSAGES = 200
@@ -143,25 +135,25 @@ class ChatRequest(RequestBody):
         return self.agent_id or inner
 
 
-class SourceShape(BaseModel):
+@dataclass(frozen=True, slots=True)
+class SourceShape(Citation):
     """A source of the answer."""
 
-    number: int = Field(description="The n of [n] in the answer.")
-    label: str = Field(description="Citation label: regulation and article, or title and heading.")
-    title: str = Field(description="Title of the document.")
-    url: str = Field(description="Where the document came from.")
-    date: str = Field(description="When the document was indexed.")
-    version: str = Field(description="Version stated in the document; empty if none.")
-    document_id: str = Field(description="The document.")
-    chunk_id: str = Field(description="The passage.")
-    quote: str = Field(description="The cited text, verbatim.")
-    start: int = Field(description="Its start, in code points of the document's text.")
-    end: int = Field(description="Its end (exclusive).")
-    display: str = Field(description=DISPLAY)
-    context: list[ContextShape] = Field(description=CONTEXT)
-    highlights: list[tuple[int, int]] = Field(description=HIGHLIGHTS)
-    marked: list[tuple[int, int]] = Field(description=MARKED)
-    page: int | None = Field(description=PAGE)
+    __pydantic_config__ = response()
+
+    source_url: str = field(metadata={"serialization_alias": "url"})
+    """Where the document came from."""
+    title: str = ""
+    """Title of the document."""
+    date: str = ""
+    """When the document was indexed."""
+    version: str = ""
+    """Version stated in the document; empty if none."""
+
+
+def sources(citations: Iterable[Citation]) -> list[SourceShape]:
+    """The citations as the chat routes return them."""
+    return [extended(SourceShape, citation) for citation in citations]
 
 
 class ToolRun(BaseModel):
@@ -184,10 +176,10 @@ class ChatMetadata(BaseModel):
         description="Whether the time limit was reached: it is unknown whether the documents answer the question."
     )
     reason: str = Field(description="How the confidence was reached.")
-    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
-    degraded: list[str] = Field(description="Parts that failed and were left out; llm for the language model.")
-    notes: list[str] = Field(description="Notes for the reader.")
-    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
+    reason_statements: ReasonStatements
+    degraded: tuple[str, ...] = Field(description="Parts that failed and were left out; llm for the language model.")
+    notes: tuple[str, ...] = Field(description="Notes for the reader.")
+    note_statements: NoteStatements
     model: str | None = Field(description="The language model that wrote the answer; null for quotations.")
     tokens: int = Field(description="Input and output tokens of language models.")
     cost: float = Field(description="Cost in won; 0 without a model and for a model without a known price.")
@@ -203,62 +195,85 @@ class ChatMetadata(BaseModel):
         description="Whether the answer also waits for a human review, as the agent or DTRAG_REVIEW_BELOW requires."
     )
 
+    @classmethod
+    def of(cls, turn: ChatTurn, answer: PipelineResponse) -> ChatMetadata:
+        """How the answer to a turn was produced."""
+        return cls(
+            intent=answer.intent,
+            step_timings=answer.step_timings,
+            taxonomy_version=answer.taxonomy_version,
+            decision=answer.decision,
+            unfinished=answer.unfinished,
+            reason=answer.reason,
+            reason_statements=answer.reason_statements,
+            degraded=answer.degraded,
+            notes=answer.notes,
+            note_statements=answer.note_statements,
+            model=answer.model,
+            tokens=answer.usage.tokens,
+            cost=answer.cost,
+            latency=answer.latency,
+            trace_id=answer.trace_id,
+            baseline_confidence=answer.baseline_confidence,
+            debated=answer.debate is not None,
+            tools=[ToolRun.model_validate(result) for result in answer.tool_results],
+            agent_id=str(turn.agent.agent_id) if turn.agent else None,
+            hitl_required=answer.hitl_required,
+        )
+
+
+AnsweredBefore = Annotated[
+    EarlierQuestion | None,
+    Field(
+        description="A verified case with the same question, whose passages the answer cites, too; null if there is "
+        "none, or the case memory is off."
+    ),
+]
+
 
 class ChatResponse(BaseModel):
     """The answer with its sources, or that the documents do not answer."""
 
     response: str = Field(description="The answer, with [n] where a source belongs.")
     answer: str = Field(description="The same text.")
-    marked: list[tuple[int, int]] = Field(description=MARKED_IN_ANSWER)
+    marked: tuple[tuple[int, int], ...] = Field(
+        description="Spans [start, end) of the answer, in code points, with the sentences that answer, where "
+        "provisions are quoted."
+    )
     conversation_id: str = Field(description="The conversation; send it with the next question.")
     sources: list[SourceShape] = Field(description="One for each [n].")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
-    answer_confidence: float | None = Field(description=ANSWER_CONFIDENCE)
+    answer_confidence: float | None = Field(
+        description="The probability that the quotations are the answer, in [0, 1]: it decides between answer and "
+        "review. Null for the answer of a language model, for a provision that the question names, and without an "
+        "answer."
+    )
     answered_before: AnsweredBefore = None
-    offered: Offered = []
-    declined: Declined = None
+    offered: tuple[EarlierQuestion, ...] = Field(
+        default=(),
+        description="Up to three similar questions with a confirmed answer from passages that you may see and that are "
+        "unchanged, most similar first; empty while the case memory is off. The answer does not depend on them.",
+    )
+    declined: Declined | None = Field(
+        default=None,
+        description="What was searched when the decision is abstain; null otherwise, for a greeting, and for a "
+        "question that names a provision which does not exist.",
+    )
     metadata: ChatMetadata = Field(description="Intent, times, decision, costs and notes.")
 
     @classmethod
-    def of(cls, turn: ChatTurn, answer: TurnAnswer) -> ChatResponse:
+    def of(cls, turn: ChatTurn, answer: PipelineResponse) -> ChatResponse:
         """The response to a turn."""
-        response = answer.response
         return cls(
-            response=response.answer,
-            answer=response.answer,
-            marked=list(response.marked),
+            response=answer.text,
+            answer=answer.text,
+            marked=answer.marked,
             conversation_id=turn.conversation_id,
-            sources=[SourceShape.model_validate(source) for source in response.sources],
-            confidence=response.confidence,
-            answer_confidence=response.answer_confidence,
-            answered_before=answered_before(response.answered_before),
-            offered=[EarlierQuestionShape.model_validate(each) for each in response.offered],
-            declined=None if response.declined is None else DeclinedShape.model_validate(response.declined),
-            metadata=_metadata(turn, answer),
+            sources=sources(answer.citations),
+            confidence=answer.confidence,
+            answer_confidence=answer.answer_confidence,
+            answered_before=answer.answered_before,
+            offered=answer.offered,
+            declined=answer.declined,
+            metadata=ChatMetadata.of(turn, answer),
         )
-
-
-def _metadata(turn: ChatTurn, answer: TurnAnswer) -> ChatMetadata:
-    response = answer.response
-    return ChatMetadata(
-        intent=response.intent,
-        step_timings=response.step_timings,
-        taxonomy_version=response.taxonomy_version,
-        decision=response.decision,
-        unfinished=response.unfinished,
-        reason=response.reason,
-        reason_statements=[StatementShape.model_validate(each) for each in statements_of(response.reason)],
-        degraded=list(response.degraded),
-        notes=list(response.notes),
-        note_statements=[StatementShape.model_validate(each) for each in all_statements(response.notes)],
-        model=response.model,
-        tokens=response.usage.tokens,
-        cost=response.cost,
-        latency=response.latency,
-        trace_id=response.trace_id,
-        baseline_confidence=response.baseline_confidence,
-        debated=response.debate is not None,
-        tools=[ToolRun.model_validate(result) for result in response.tool_results],
-        agent_id=str(turn.agent.agent_id) if turn.agent else None,
-        hitl_required=answer.hitl_required,
-    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dtrag.core.statements import all_statements
+from dtrag.core.statements import Statement, all_statements, statements_of
 from dtrag.core.taxonomy.classification import Classification
-from dtrag.delivery.api.schemas.statements import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape, statement_shapes
+from dtrag.delivery.api.schemas.base import NoteStatements, ReasonStatements
 
 _RESPONSE = ConfigDict(from_attributes=True)
 
@@ -65,18 +65,17 @@ class PlacementShape(BaseModel):
     confidence: float = Field(description="Confidence in [0, 1]; 1 where a document or a person names the category.")
     hitl: bool = Field(description="Whether it waits for a human review; until then it has no category.")
     reasons: list[str] = Field(description="Reasons for the reader.")
-    reason_statements: list[StatementShape] = Field(description="The reasons with codes.")
+    reason_statements: tuple[Statement, ...] = Field(description="The reasons with codes.")
 
     @classmethod
     def of(cls, result: Classification) -> PlacementShape:
         """The shape of a classification."""
-        statements = [StatementShape.model_validate(statement) for statement in all_statements(result.reasons)]
         return cls(
             taxonomy_path=list(result.path),
             confidence=round(result.confidence, 4),
             hitl=not result.accepted,
             reasons=list(result.reasons),
-            reason_statements=statements,
+            reason_statements=all_statements(result.reasons),
         )
 
 
@@ -96,13 +95,12 @@ class FailedFile(BaseModel):
 
     file: str = Field(description="Its name.")
     reason: str = Field(description="The reason.")
-    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
+    reason_statements: ReasonStatements
 
     @classmethod
     def of(cls, file: str, reason: str) -> FailedFile:
         """The file with its reason."""
-        statements = statement_shapes(reason)
-        return cls(file=file, reason=reason, reason_statements=statements)
+        return cls(file=file, reason=reason, reason_statements=statements_of(reason))
 
 
 class UploadCounts(BaseModel):
@@ -124,4 +122,4 @@ class UploadResponse(BaseModel):
     counts: UploadCounts = Field(description="Counts of all files and documents.")
     failed: list[FailedFile] = Field(description="Files that could not be read, with reasons.")
     notes: list[str] = Field(description="Notes for the reader.")
-    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
+    note_statements: NoteStatements

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dtrag.delivery.api.schemas.common import ErrorShape
+from pydantic import BaseModel, Field
+
+from dtrag.core.statements import Statement
 
 Failures = dict[int | str, dict[str, Any]]
 """FastAPI's type of `responses`."""
@@ -25,6 +27,17 @@ _DESCRIPTIONS = {
     502: "An upstream service returned no usable answer.",
     503: "The database is unreachable or was built with another analyzer or embedder, or the service is overloaded.",
 }
+
+
+class ErrorShape(BaseModel):
+    """The body of every error response."""
+
+    detail: str = Field(description="One sentence: what happened, and what to do.", examples=["The question is empty."])
+    type: str = Field(description="The error type, for programs.", examples=["InvalidInput"])
+    request_id: str | None = Field(description="The id of the request, as in X-Request-ID and in the log.")
+    detail_statements: list[Statement] = Field(
+        default=[], description="The detail with its code; absent for one of which only the text is known."
+    )
 
 
 def failures(

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dtrag.delivery.api.schemas.statements import REASON_STATEMENTS, StatementShape, statement_shapes
+from dtrag.core.statements import statements_of
+from dtrag.delivery.api.schemas.base import ReasonStatements
 
 _RESPONSE = ConfigDict(from_attributes=True)
 
@@ -28,13 +29,12 @@ class Check(BaseModel):
 
     status: Literal["healthy", "degraded", "unhealthy"] = Field(description="Its state.")
     reason: str = Field(description="The reason for the state, or a detail.")
-    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
+    reason_statements: ReasonStatements
 
     @classmethod
     def of(cls, status: Literal["healthy", "degraded", "unhealthy"], reason: str) -> Check:
         """The state with its reason."""
-        statements = statement_shapes(reason)
-        return cls(status=status, reason=reason, reason_statements=statements)
+        return cls(status=status, reason=reason, reason_statements=statements_of(reason))
 
 
 class Status(BaseModel):

@@ -7,8 +7,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dtrag.core.chat import Message
-from dtrag.delivery.api.schemas.common import AnsweredBefore, CitationShape, ErrorShape
+from dtrag.core.chat import Message, Usage
+from dtrag.core.documents import Citation
+from dtrag.delivery.api.schemas.chat import AnsweredBefore
+from dtrag.delivery.api.schemas.errors import ErrorShape
 from dtrag.delivery.api.schemas.search import AsOf
 from dtrag.errors import InvalidInput
 
@@ -126,7 +128,7 @@ class AssistantMessage(BaseModel):
     role: Literal["assistant"] = Field(default="assistant", description="assistant.")
     content: str = Field(description="The answer, with [n] where a citation belongs.")
     refusal: None = Field(default=None, description="Always null.")
-    citations: list[CitationShape] = Field(description="One for each [n].")
+    citations: tuple[Citation, ...] = Field(description="One for each [n].")
 
 
 class Choice(BaseModel):
@@ -145,6 +147,11 @@ class UsageShape(BaseModel):
     completion_tokens: int = Field(description="Output tokens.")
     total_tokens: int = Field(description="Both.")
 
+    @classmethod
+    def of(cls, usage: Usage) -> UsageShape:
+        """The usage in the names of the protocol."""
+        return cls(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens, total_tokens=usage.tokens)
+
 
 class Completion(BaseModel):
     """An answer in the OpenAI protocol."""
@@ -157,7 +164,7 @@ class Completion(BaseModel):
     usage: UsageShape = Field(description="Its token usage.")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
     decision: str = Field(description="answer, review (on weak evidence: check the sources) or abstain.")
-    degraded: list[str] = Field(description="Parts that failed or timed out and were left out.")
+    degraded: tuple[str, ...] = Field(description="Parts that failed or timed out and were left out.")
     answered_before: AnsweredBefore = None
 
 

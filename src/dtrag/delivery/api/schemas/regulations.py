@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dtrag.core.documents import SearchResult
 from dtrag.core.provisions import ShownProvision
 from dtrag.core.verification import CitationStatus, QuotationStatus
 from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.common import Passage
 from dtrag.delivery.api.schemas.search import AsOf, Text
 from dtrag.packs.regulation_ko.verification.check import MAX_TEXT
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
@@ -35,7 +35,7 @@ class RegulationSearchBody(StrictBody):
 class RegulationSearchResponse(BaseModel):
     """The best articles, each once."""
 
-    results: list[Passage] = Field(
+    results: list[SearchResult] = Field(
         description="The best passage of each article, best first; its metadata has regulation, article, code, kind."
     )
 

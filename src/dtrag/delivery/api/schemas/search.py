@@ -1,12 +1,13 @@
-"""The bodies of `/search` and `/search/batch`."""
+"""Bodies and responses of `/search`, `/search/batch` and `/ask`."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from dtrag.core.access.scope import CONTENT_TYPES, MAX_METADATA, MAX_PATHS
+from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.errors import InvalidInput
 from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, MODES, passage_count
@@ -158,3 +159,71 @@ class BatchRequest(StrictBody):
             }
         ),
     ] = Field(min_length=1, max_length=MAX_SEARCHES, description=f"1 to {MAX_SEARCHES} bodies of POST /search.")
+
+
+class HitSource(BaseModel):
+    """The document of a hit."""
+
+    url: str = Field(description="Its source address.")
+    title: str = Field(description="Its title.")
+
+
+class HitMetadata(BaseModel):
+    """The category of a hit."""
+
+    canonical_path: list[str] = Field(description="Its category, outermost name first; [] for none.")
+
+
+class Hit(BaseModel):
+    """The short form of a result, without text; `results` has the same passages in full."""
+
+    chunk_id: str = Field(description="Id of the passage.")
+    score: float = Field(description="The ordering score: rerank_score if there is one, else hybrid_score.")
+    source: HitSource = Field(description="Its document.")
+    metadata: HitMetadata = Field(description="The category of its document.")
+
+    @classmethod
+    def of(cls, passage: SearchResult) -> Hit:
+        """The short form of a passage."""
+        return cls(
+            chunk_id=passage.chunk_id,
+            score=passage.ordering_score,
+            source=HitSource(url=passage.source_url, title=passage.title),
+            metadata=HitMetadata(canonical_path=passage.taxonomy_path),
+        )
+
+
+class SearchResponse(BaseModel):
+    """The results of a search, best first, with its metrics."""
+
+    results: list[SearchResult] = Field(description="The passages, best first.")
+    metrics: SearchMetrics = Field(description="Times and counts.")
+    hits: list[Hit] = Field(description="The same passages in short form.")
+    total_count: int = Field(description="Number of results in this response.")
+    latency: float = Field(description="The same as metrics.total_time.")
+
+
+class SearchFailure(BaseModel):
+    """A failed search of a batch."""
+
+    detail: str = Field(description="One sentence: what happened, and what to do.")
+    type: str = Field(description="The error type, for programs.")
+    status: int = Field(description="The HTTP status of the same search on its own.")
+
+
+class BatchResponse(BaseModel):
+    """The outcome of each search, in the order of the request."""
+
+    answers: list[SearchResponse | SearchFailure] = Field(
+        description="For each search the response of POST /search, or its error."
+    )
+
+
+class AskRequest(StrictBody):
+    """A question to the documents."""
+
+    question: str = Field(
+        max_length=MAX_QUERY, description="The question.", examples=["How many days of parental leave are there?"]
+    )
+    filters: Filters = None
+    as_of: AsOf = None

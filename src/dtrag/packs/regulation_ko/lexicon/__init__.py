@@ -13,8 +13,8 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Literal
 
+from dtrag.core.query_expansion import MatchedBy
 from dtrag.core.text.questions import without_particle
 from dtrag.packs.regulation_ko.lexicon.files import read_entries, read_synonyms
 from dtrag.packs.regulation_ko.lexicon.forms import (
@@ -51,7 +51,6 @@ __all__ = [
     "words_of",
 ]
 
-MatchedBy = Literal["words", "synonym", "spelling"]
 CACHED_COMPARISONS = 65_536
 """Comparisons of a word of a form with a word of a question that are cached; a question makes about a thousand."""
 
