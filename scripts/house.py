@@ -19,6 +19,7 @@ import asyncio
 import functools
 import io
 import json
+import os
 import re
 import statistics
 import sys
@@ -457,8 +458,8 @@ async def request_costs(rounds: int) -> dict[str, dict[str, float]]:
         }
 
     with tempfile.TemporaryDirectory() as folder:
-        environment = {"CBR_ENABLED": "true"}
-        api = create_app(Settings.load(environ=environment, data_dir=Path(folder) / "data"))
+        os.environ["CBR_ENABLED"] = "true"
+        api = create_app(Settings.load(environ={}, data_dir=Path(folder) / "data"))
         async with (
             api.router.lifespan_context(api),
             httpx2.AsyncClient(
