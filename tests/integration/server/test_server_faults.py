@@ -14,10 +14,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.server import binaries, filelock, process, server, system_user
+from dtrag.adapters.postgres.server import binaries, process, server, system_user
 from dtrag.adapters.postgres.server.failures import explain_os_error
-from dtrag.adapters.postgres.server.filelock import FileLock
-from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer, FileLock
 from dtrag.errors import DatabaseStartFailed
 from tests.integration.server.attached import (
     ATTACH_PROGRAM,
@@ -195,7 +194,7 @@ def test_damaged_installation_is_explained(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_waiting_for_another_start_is_limited(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filelock, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(server, "_PATIENCE_S", 0.05)
     with (
         FileLock(data_dir / "start.lock").held(),
         pytest.raises(DatabaseStartFailed, match="another process has been starting or stopping it"),

@@ -16,9 +16,8 @@ from tokenizers import Tokenizer
 
 from dtrag.adapters.embedders import bert
 from dtrag.adapters.embedders.e5 import E5
-from dtrag.adapters.embedders.minilm import MiniLM
+from dtrag.adapters.embedders.minilm import MiniLM, read_float32
 from dtrag.adapters.embedders.models import MINILM, locate
-from dtrag.adapters.embedders.safetensors import read_float32
 from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.ports import Embedder
 from dtrag.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dtrag.adapters.embedders.unigram import Unigram
+from dtrag.adapters.embedders.e5 import Unigram
 
 PIECES = ["<s>", "<unk>", "▁", "▁k", "ett", "▁kettle", "le", "s", "k", "e", "t", "l", "zz", "주", "▁주전자", "</s>"]
 SCORES = [0.0, 0.0, -3.0, -4.0, -4.0, -9.0, -3.5, -2.0, -6.0, -6.0, -6.0, -6.0, -7.0, -5.0, -8.0, 0.0]

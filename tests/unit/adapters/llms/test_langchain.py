@@ -15,9 +15,8 @@ import pytest
 import pytest_asyncio
 
 from dtrag.adapters.llms.factory import choose
-from dtrag.adapters.llms.langchain import LangChainModel
+from dtrag.adapters.llms.langchain import Built, LangChainModel, build, call_options
 from dtrag.adapters.llms.prices import FREE
-from dtrag.adapters.llms.providers import Built, build, call_options
 from dtrag.adapters.llms.specs import Spec, resolve
 from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed

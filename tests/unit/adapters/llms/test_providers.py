@@ -8,7 +8,7 @@ from typing import Any
 import langchain.chat_models
 import pytest
 
-from dtrag.adapters.llms.providers import build, call_options
+from dtrag.adapters.llms.langchain import build, call_options
 from dtrag.adapters.llms.specs import PROVIDERS, Spec
 
 KEY = "of the test"

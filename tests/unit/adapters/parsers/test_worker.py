@@ -186,7 +186,7 @@ except PermissionError as error:
 else:
     print("done")
 """
-    refused = run("from dtrag.adapters.parsers.sandbox import restrict\nrestrict(512)\n" + attempt)
+    refused = run("from dtrag.adapters.parsers.worker import restrict\nrestrict(512)\n" + attempt)
     assert refused.stdout.startswith(b"refused: the parser process may not"), refused.stderr
     assert kept.read_text() == "kept"
 
@@ -194,7 +194,7 @@ else:
 def test_reading_and_importing_stay_possible(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("readable")
     script = f"""
-from dtrag.adapters.parsers.sandbox import restrict
+from dtrag.adapters.parsers.worker import restrict
 restrict(512)
 import docx, pypdf, markdown_it, lxml.html, resource
 print(open({str(tmp_path / "a")!r}).read())
@@ -205,10 +205,10 @@ print(resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIM
 
 
 def test_memory_is_limited() -> None:
-    done = run("from dtrag.adapters.parsers.sandbox import restrict\nrestrict(64)\nx = bytearray(200 << 20)")
+    done = run("from dtrag.adapters.parsers.worker import restrict\nrestrict(64)\nx = bytearray(200 << 20)")
     assert b"MemoryError" in done.stderr
 
 
 def test_processor_time_is_limited() -> None:
-    done = run("from dtrag.adapters.parsers.sandbox import allow_cpu\nallow_cpu(0)\nwhile True: pass")
+    done = run("from dtrag.adapters.parsers.worker import allow_cpu\nallow_cpu(0)\nwhile True: pass")
     assert done.returncode == -signal.SIGXCPU
