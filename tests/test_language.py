@@ -68,7 +68,7 @@ def searched() -> list[Path]:
     files = [file for file in files if file.parent.name != "migrations"]  # written once, never edited
     pages = [
         page
-        for glob in ("docs/**/*.md", "README.md", "bench/README.md", "examples/README.md")
+        for glob in ("docs/**/*.md", "README.md", "bench/README.md", "bench/HISTORY.md", "examples/README.md")
         for page in ROOT.glob(glob)
     ]
     return [*files, *pages, ROOT / "CHANGELOG.md"]
