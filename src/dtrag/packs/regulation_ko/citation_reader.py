@@ -119,7 +119,8 @@ class _Reader:
         name = self._names.get(position)
         if name is not None:
             return self._further_decrees(self._named(name), name)
-        for pattern, action in _ACTIONS:
+        first = self._text[position]
+        for pattern, action in _BY_FIRST["0" if first.isdecimal() else first]:
             match = pattern.match(self._text, position)
             if match and (end := action(self, match)) > position:
                 return end
@@ -453,23 +454,28 @@ class _Reader:
             self._resolved_end = token.end
 
 
-_ACTIONS: tuple[tuple[re.Pattern[str], Callable[[_Reader, re.Match[str]], int]], ...] = (
-    (patterns.ARTICLE, _Reader._bare_article),
-    (patterns.BARE_ARTICLE, _Reader._bare_article),
-    (patterns.FURTHER_ITEM, _Reader._further_item),
-    (patterns.SAME_RULE, _Reader._same_rule),
-    (patterns.SAME_LAW, _Reader._same_law),
-    (patterns.SAME_ARTICLE, _Reader._same_article),
-    (patterns.SAME_PARAGRAPH, _Reader._same_paragraph),
-    (patterns.OWN_ARTICLE, _Reader._own_article),
-    (patterns.PREVIOUS_ARTICLE, _Reader._previous_article),
-    (patterns.PREVIOUS_PARAGRAPH, _Reader._previous_paragraph),
-    (patterns.PARAGRAPH_MARK, _Reader._own_paragraph),
-    (patterns.ITEM_MARK, _Reader._own_item),
-    (patterns.DIVISION, _Reader._bare_division),
-    (patterns.APPENDIX, _Reader._bare_appendix),
-    (patterns.ADDENDUM, _Reader._bare_addendum),
+_ACTIONS: tuple[tuple[str, re.Pattern[str], Callable[[_Reader, re.Match[str]], int]], ...] = (
+    ("제", patterns.ARTICLE, _Reader._bare_article),
+    ("0", patterns.BARE_ARTICLE, _Reader._bare_article),
+    ("0", patterns.FURTHER_ITEM, _Reader._further_item),
+    ("같동위이본현해상전그", patterns.SAME_RULE, _Reader._same_rule),
+    ("같동위이본", patterns.SAME_LAW, _Reader._same_law),
+    ("같동위", patterns.SAME_ARTICLE, _Reader._same_article),
+    ("같동위", patterns.SAME_PARAGRAPH, _Reader._same_paragraph),
+    ("이본", patterns.OWN_ARTICLE, _Reader._own_article),
+    ("전", patterns.PREVIOUS_ARTICLE, _Reader._previous_article),
+    ("전", patterns.PREVIOUS_PARAGRAPH, _Reader._previous_paragraph),
+    ("제", patterns.PARAGRAPH_MARK, _Reader._own_paragraph),
+    ("제", patterns.ITEM_MARK, _Reader._own_item),
+    ("제", patterns.DIVISION, _Reader._bare_division),
+    ("별", patterns.APPENDIX, _Reader._bare_appendix),
+    ("부", patterns.ADDENDUM, _Reader._bare_addendum),
 )
+"""What a citation without a name may begin with ("0" for any digit), how it is found, and what reads it."""
+_BY_FIRST = {
+    first: tuple((pattern, action) for firsts, pattern, action in _ACTIONS if first in firsts)
+    for first in "0제같동위이본현해상전그별부"
+}
 
 
 def _same(name: Name, other: Name) -> bool:
