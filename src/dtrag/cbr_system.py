@@ -44,12 +44,14 @@ from dtrag.core.cases.requests import (
 )
 from dtrag.core.cases.similarity import cosine, question_hash, similarity
 from dtrag.core.cases.statistics import Readiness
+from dtrag.core.response import plain
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import Conflict, InvalidInput, NoActiveApp, NotFound
 from dtrag.loop_thread import LoopThread
 from dtrag.memory import case_input
-from dtrag.memory.case_results import CaseExport, log_row, statistics_row, training_data
+from dtrag.memory.case_results import CaseExport
+from dtrag.memory.case_views import ExportView, InteractionView, StatisticsView
 from dtrag.memory.cases import MAX_EXPORTED
 from dtrag.memory.suggesting import QuestionVectors, Suggester
 from dtrag.ports import CaseStore, Embedder, Index
@@ -277,12 +279,12 @@ class CBRSystem:
     def get_logs(self, limit: int = 100, *, success_only: bool = False) -> list[dict[str, Any]]:
         """The newest interactions, newest first."""
         logs = self._run(lambda memory: memory.store.logs(EVERYTHING, limit, success_only=success_only))
-        return [log_row(log) for log in logs]
+        return [plain(InteractionView.of(log)) for log in logs]
 
     def get_stats(self) -> dict[str, Any]:
         """Figures over all cases and interactions, and whether they suffice for the neural selector."""
         statistics = self._run(lambda memory: memory.store.statistics(EVERYTHING))
-        return {**statistics_row(statistics), "neural_selector_ready": Readiness.of(statistics).ready}
+        return {**plain(StatisticsView.of(statistics)), "neural_selector_ready": Readiness.of(statistics).ready}
 
     def export(self, limit: int = 10_000) -> dict[str, Any]:
         """Up to `limit` cases and as many of the newest interactions as training data, as `GET /cbr/export`."""
@@ -296,7 +298,8 @@ class CBRSystem:
             complete = max(len(cases), len(logs)) <= limit
             return CaseExport(tuple(cases[:limit]), tuple(logs[:limit]), statistics, complete)
 
-        return training_data(self._run(read), datetime.now(UTC).isoformat())
+        exported: dict[str, Any] = plain(ExportView.of(self._run(read), datetime.now(UTC)))
+        return exported
 
     def _calculate_similarity(self, query1: str, query2: str, method: SimilarityMethod) -> float:
         """How alike two questions are: by words, or for `SEMANTIC` by their embeddings alone."""

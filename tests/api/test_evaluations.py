@@ -8,6 +8,7 @@ import pytest
 
 import dtrag.core.evaluation_run as evaluation_run_module
 from dtrag.core.evaluation_run import EvaluationRun
+from dtrag.core.response import plain
 from tests.api.confined import House
 from tests.api.shape import assert_failure
 from tests.builders import MINUTE, NOON, evaluation_run
@@ -32,7 +33,7 @@ async def test_runs_are_listed_and_shown(built: House) -> None:
 async def test_the_list_shows_the_stored_measures(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
     run = evaluation_run()
     await built.app.evaluations.keep(run)
-    expected = run.summary().as_dict()
+    expected = plain(run.summary())
     admin = await built.client("admin", None, "admin")
 
     def estimate_again(_: object) -> None:

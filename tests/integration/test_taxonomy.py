@@ -17,6 +17,7 @@ from dtrag.adapters.postgres.stores.vectors import PostgresVectors
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import NO_FILTERS, Access, Grant
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
+from dtrag.core.taxonomy.versions import PathChange
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.settings import Settings
@@ -164,7 +165,7 @@ async def test_callers_who_gain_access_are_listed_and_must_be_accepted(filled: A
     await filled.keys.create("root", None, "admin")
     version = (await filled.taxonomy.propose([{"op": "merge", "paths": ["AI/ML"], "into": "HR/Pay"}])).version
     found = await filled.taxonomy.preview(version)
-    assert [(row.before, row.after, row.documents) for row in found.moved] == [(("AI", "ML"), ("HR", "Pay"), 4)]
+    assert [(row.before, row.to, row.documents) for row in found.moved] == [(("AI", "ML"), ("HR", "Pay"), 4)]
     assert {(row.name, row.gained, row.lost) for row in found.access} == {("payroll", 4, 0), ("ml", 0, 4)}
     [gain] = found.widened
     assert {example.title for example in gain.gains} <= of("AI/ML") and gain.gains
@@ -277,7 +278,7 @@ async def test_trees_are_exported_and_imported_as_yaml(filled: App) -> None:
     )
     assert (kept.version, kept.rationale) == ("2.0.0", "tidy")
     found = await filled.taxonomy.diff("2.0.0", "1.0.0")
-    assert found.merged == ((("AI", "ML"), ("HR",)),) and found.renamed == ((("Law",), ("Recht",)),)
+    assert found.merged == (PathChange(("AI", "ML"), ("HR",)),) and found.renamed == (PathChange(("Law",), ("Recht",)),)
 
 
 def assert_heads(store: Store) -> None:

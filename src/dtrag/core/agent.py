@@ -5,25 +5,35 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 from dtrag.core.access.scope import Grant
-from dtrag.core.manifest import AgentManifest, ManifestView
+from dtrag.core.manifest import AgentManifest
+from dtrag.core.response import INTERNAL, Moment, response
 from dtrag.core.taxonomy.tree import Taxonomy
 
 MILLION = 1_000_000
 """Costs are integers in millionths of a won: the price of one token is a fraction of a won."""
 
 
-class AgentView(ManifestView):
-    """An agent for display."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentView(AgentManifest):
+    """An agent with its manifest."""
 
-    agent_id: str
+    __pydantic_config__ = response("AgentShape")
+
+    agent_id: uuid.UUID
+    """Its id."""
     edition: int
+    """Counts from 1; grows with every change."""
     unresolved_paths: list[str]
+    """Paths that do not exist in the active tree; no document belongs to them."""
     created_by: str
-    created_at: str
-    updated_at: str
+    """Who created it: the name of a key, or local."""
+    created_at: Moment
+    """When, ISO 8601 in UTC."""
+    updated_at: Moment
+    """When its current edition was created, ISO 8601 in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +57,34 @@ class Agent:
         """Granted paths that do not exist in this version of the tree."""
         return [str(path) for path in self.grant.unresolved(taxonomy)]
 
-    def as_dict(self, taxonomy: Taxonomy) -> AgentView:
-        """The manifest and the properties of the agent, with plain values."""
-        return {
-            **self.manifest.as_dict(),
-            "agent_id": str(self.agent_id),
-            "edition": self.edition,
-            "unresolved_paths": self.unresolved(taxonomy),
-            "created_by": self.created_by,
-            "created_at": self.created_at.isoformat(),
-            "updated_at": self.updated_at.isoformat(),
-        }
+    def view(self, taxonomy: Taxonomy) -> AgentView:
+        """The manifest and the properties of the agent."""
+        return AgentView(
+            **{declared.name: getattr(self.manifest, declared.name) for declared in fields(self.manifest)},
+            agent_id=self.agent_id,
+            edition=self.edition,
+            unresolved_paths=self.unresolved(taxonomy),
+            created_by=self.created_by,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A current or earlier manifest of an agent, with the granted branches."""
+    """A current or earlier manifest of an agent."""
+
+    __pydantic_config__ = response("EditionShape")
 
     edition: int
+    """Counts from 1."""
     manifest: AgentManifest
+    """The manifest."""
     created_by: str
-    created_at: datetime.datetime
-    grant: Grant
+    """Who changed it."""
+    created_at: Moment
+    """When, ISO 8601 in UTC."""
+    grant: Grant = field(metadata=INTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,26 @@ class Spending:
     def krw(self) -> float:
         """The cost in won."""
         return self.cost / MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingToday:
+    """Usage of an agent's models on one day, and its budget."""
+
+    __pydantic_config__ = response("SpendingShape")
+
+    day: datetime.date
+    """The day, in UTC."""
+    calls: int
+    """Model calls."""
+    tokens: int
+    """Input and output tokens."""
+    krw: float
+    """Cost in won."""
+    tokens_per_day: int
+    """Daily token budget."""
+    krw_per_day: float
+    """Daily cost budget in won."""
 
 
 def allowed_tools(agent: Agent, tools: Iterable[str]) -> tuple[str, ...]:

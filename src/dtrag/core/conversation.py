@@ -8,6 +8,7 @@ import uuid
 from dataclasses import dataclass, replace
 
 from dtrag.core.chat import Message
+from dtrag.core.response import Moment, response
 from dtrag.errors import InvalidInput
 
 MAX_ID = 128
@@ -47,13 +48,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation without its turns: their number, and the first stored question."""
+    """A conversation without its turns."""
+
+    __pydantic_config__ = response("ConversationShape")
 
     conversation_id: str
-    created_at: datetime.datetime
-    updated_at: datetime.datetime
+    """Its id; send it with the next question to continue."""
+    created_at: Moment
+    """When it began, ISO 8601 in UTC."""
+    updated_at: Moment
+    """When its last question was answered."""
     turns: int
+    """Number of its questions; the last 100 are stored."""
     question: str
+    """The first stored question."""
 
 
 def conversation_id(requested: object = None) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
+from dtrag.core.response import Moment, described, response
 from dtrag.errors import InvalidInput
 
 Kind = Literal["retrieval", "answers", "quality", "cases"]
@@ -26,39 +27,62 @@ NEUTRAL = frozenset({"sentences", "answer.share", "review.share", "abstain.share
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A question. `ratios`: what it adds to numerator and denominator of each measure; `details` are for people."""
+    """A question of a run."""
+
+    __pydantic_config__ = response("RunRowShape")
 
     id: str
+    """The id of the question."""
     question: str
+    """The question."""
     ratios: Mapping[str, Ratio]
+    """What it adds to numerator and denominator of each measure."""
     details: Mapping[str, Any] = field(default_factory=dict)
+    """Answer, decision and reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure with its 95 % interval."""
+
+    __pydantic_config__ = response("MeasureShape")
+
+    value: float
+    """Its value."""
+    low: float
+    """Lower end of the interval."""
+    high: float
+    """Upper end of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run without its rows. `measures`: `{"value", "low", "high"}` each, None where nothing counts."""
+    """A run in the list."""
 
-    run_id: uuid.UUID
-    created_at: datetime
-    kind: str
-    dataset: str
-    version: str
-    settings: Mapping[str, str]
-    questions: int
-    measures: Mapping[str, Mapping[str, float] | None]
+    __pydantic_config__ = response("RunLine")
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "run_id": str(self.run_id),
-            "created_at": self.created_at.astimezone(UTC).isoformat(),
-            "kind": self.kind,
-            "dataset": self.dataset,
-            "version": self.version,
-            "settings": dict(self.settings),
-            "questions": self.questions,
-            "measures": dict(self.measures),
-        }
+    run_id: uuid.UUID = field(metadata=described("Its id."))
+    created_at: Moment = field(metadata=described("When it ended, ISO 8601 in UTC."))
+    kind: str = field(metadata=described("retrieval, answers or quality."))
+    dataset: str = field(metadata=described("The name of the set."))
+    version: str = field(metadata=described("The version of dtrag."))
+    settings: Mapping[str, str] = field(metadata=described("What it ran with: models, judge, mode."))
+    questions: int = field(metadata=described("Number of questions."))
+    measures: Mapping[str, Measure | None] = field(
+        metadata=described("The measures; null for one that the set does not judge.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport(RunSummary):
+    """A run with its questions."""
+
+    __pydantic_config__ = response("RunShape")
+
+    format: int = FORMAT
+    """Version of this form; `dtrag eval` reads it with --against."""
+    rows: tuple[RunRow, ...]
+    """The questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +103,23 @@ class EvaluationRun:
 
     def summary(self) -> RunSummary:
         """Everything but the rows, with the measures. Draws the resamples, which takes time."""
-        return RunSummary(
-            run_id=self.run_id,
-            created_at=self.created_at,
-            kind=self.kind,
-            dataset=self.dataset,
-            version=self.version,
-            settings=self.settings,
-            questions=len(self.rows),
-            measures={name: shown(estimate) for name, estimate in self.estimates().items()},
-        )
+        return RunSummary(**self._summary())
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON; `from_dict` reads it."""
-        rows = [
-            {"id": row.id, "question": row.question, "ratios": dict(row.ratios), "details": dict(row.details)}
-            for row in self.rows
-        ]
-        return {"format": FORMAT, **self.summary().as_dict(), "rows": rows}
+    def report(self) -> RunReport:
+        """The summary with the rows; `from_dict` reads its JSON."""
+        return RunReport(**self._summary(), rows=self.rows)
+
+    def _summary(self) -> dict[str, Any]:
+        return {
+            "run_id": self.run_id,
+            "created_at": self.created_at,
+            "kind": self.kind,
+            "dataset": self.dataset,
+            "version": self.version,
+            "settings": self.settings,
+            "questions": len(self.rows),
+            "measures": {name: shown(estimate) for name, estimate in self.estimates().items()},
+        }
 
     @classmethod
     def from_dict(cls, stored: Any, where: str = "the run") -> EvaluationRun:
@@ -129,9 +152,9 @@ def _ratios(stored: Mapping[str, Sequence[float]]) -> dict[str, Ratio]:
     return {str(name): (float(pair[0]), float(pair[1])) for name, pair in stored.items()}
 
 
-def shown(estimate: Estimate) -> dict[str, float] | None:
+def shown(estimate: Estimate) -> Measure | None:
     """An estimate for JSON, four digits."""
     if estimate.value is None or estimate.interval is None:
         return None
     low, high = estimate.interval
-    return {"value": round(estimate.value, 4), "low": round(low, 4), "high": round(high, 4)}
+    return Measure(round(estimate.value, 4), round(low, 4), round(high, 4))

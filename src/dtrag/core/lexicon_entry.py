@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dtrag.core.response import response
+
 SETTING = "lexicon"
 """Name of the index setting that holds the own entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class LexiconEntry:
-    """An own entry: `spoken` forms, their `official` words (best first), and a number that is never used again."""
+    """An own entry of the lexicon."""
+
+    __pydantic_config__ = response("EntryShape")
 
     number: int
+    """Identifies the entry; never used again."""
     spoken: tuple[str, ...]
+    """Everyday forms, in normalised spelling."""
     official: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, object]:
-        """The entry as JSON values."""
-        return {"number": self.number, "spoken": list(self.spoken), "official": list(self.official)}
+    """The words of the regulations, the best one first."""

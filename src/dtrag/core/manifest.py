@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict, TypeGuard
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypedDict, TypeGuard
 
+from dtrag.core.response import TEXT, TEXTS, Written, described, plain, response
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.taxonomy.versions import parse_version
 from dtrag.core.text.hidden_characters import has_controls
@@ -41,41 +42,6 @@ _FIXED_FEATURES = {
 """Features that custom_features may not set, and why."""
 
 
-class RerankView(TypedDict):
-    """Numbers of passages: reranked, and returned."""
-
-    candidates: int
-    final_topk: int
-
-
-class RetrievalView(TypedDict):
-    """Retrieval options in a manifest."""
-
-    bm25_topk: int
-    vector_topk: int
-    rerank: RerankView
-    filter: dict[str, bool]
-
-
-class BudgetsView(TypedDict):
-    """Budgets in a manifest."""
-
-    tokens_per_day: int | None
-    krw_per_day: float | None
-
-
-class ManifestView(TypedDict):
-    """A manifest as JSON."""
-
-    name: str
-    taxonomy_version: str
-    allowed_category_paths: list[list[str]]
-    retrieval: RetrievalView
-    features: dict[str, bool | float]
-    mcp_tools_allowlist: list[str]
-    budgets: BudgetsView
-
-
 class FromCategoryBody(TypedDict):
     """The body of `POST /agents/from-category`."""
 
@@ -85,22 +51,41 @@ class FromCategoryBody(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
+class Reranking:
+    """Reranking."""
+
+    __pydantic_config__ = response("RerankShape")
+
+    candidates: int = 50
+    """Maximum number of passages that are reranked."""
+    final_topk: int = 5
+    """Maximum number of passages after reranking."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchFilter:
+    """The agent's branches as a filter."""
+
+    __pydantic_config__ = response("FilterShape")
+
+    canonical_in: bool = True
+    """Always true: only documents of its branches."""
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Numbers of passages: candidates of each retriever, reranked passages, returned passages."""
+    """How the agent retrieves."""
+
+    __pydantic_config__ = response("RetrievalShape")
 
     bm25_topk: int = 12
+    """Maximum number of lexical candidates."""
     vector_topk: int = 12
-    candidates: int = 50
-    final_topk: int = 5
-
-    def as_dict(self) -> RetrievalView:
-        """As JSON. `canonical_in` is always on: every agent is restricted to its branches."""
-        return {
-            "bm25_topk": self.bm25_topk,
-            "vector_topk": self.vector_topk,
-            "rerank": {"candidates": self.candidates, "final_topk": self.final_topk},
-            "filter": {"canonical_in": True},
-        }
+    """Maximum number of vector candidates."""
+    rerank: Reranking = Reranking()
+    """Reranking of the candidates."""
+    filter: BranchFilter = BranchFilter()
+    """The restriction to its branches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +97,7 @@ class Features:
     cost_guard: bool = True
     custom: tuple[tuple[str, bool], ...] = ()
 
-    def as_dict(self) -> dict[str, bool | float]:
+    def as_json(self) -> dict[str, bool | float]:
         """As JSON."""
         return {
             "debate": self.debate,
@@ -124,10 +109,14 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Limits of an agent's model calls per day (UTC); None: those of the settings."""
+    """Daily budgets of an agent's models (UTC); null: those of the settings."""
+
+    __pydantic_config__ = response("BudgetsShape")
 
     tokens_per_day: int | None = None
+    """Input and output tokens."""
     krw_per_day: float | None = None
+    """Cost in won."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +136,9 @@ class AgentOptions:
         numbers = _object("override_settings.retrieval", settings.get("retrieval"), ("bm25_topk", "vector_topk"))
         features = _object("override_settings.features", settings.get("features"), ("hitl_below_conf",))
         custom = _custom(parsed.get("custom_features"))
+        candidates: dict[str, Any] = {key: _whole(key, value, TOPK_RANGE) for key, value in numbers.items()}
         return cls(
-            retrieval=replace(Retrieval(), **{key: _whole(key, value, TOPK_RANGE) for key, value in numbers.items()}),
+            retrieval=Retrieval(**candidates),
             features=Features(
                 debate=custom.pop("debate", False),
                 hitl_below_conf=_confidence(features.get("hitl_below_conf", Features().hitl_below_conf)),
@@ -230,32 +220,47 @@ def _won(value: object) -> float:
     return value
 
 
+Branches = Annotated[
+    tuple[CategoryPath, ...],
+    Written(lambda paths: [list(path.key) for path in paths], {"type": "list", "items_schema": TEXTS}),
+]
+AsSwitches = Annotated[
+    Features,
+    Written(
+        Features.as_json,
+        {
+            "type": "dict",
+            "keys_schema": TEXT,
+            "values_schema": {"type": "union", "choices": [{"type": "bool"}, {"type": "float"}]},
+        },
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class AgentManifest:
-    """A valid manifest. `allowed_category_paths` are distinct, in the order of the request.
+    """The rights and options of an agent."""
 
-    Each has its first spelling in the request; `as_dict` returns, and `from_dict` reads, folded paths.
-    """
+    # The paths are distinct, in the order of the request, each in its first spelling; JSON has them folded.
+    __pydantic_config__ = response("ManifestShape")
 
-    name: str
-    taxonomy_version: str
-    allowed_category_paths: tuple[CategoryPath, ...]
-    retrieval: Retrieval = field(default_factory=Retrieval)
-    features: Features = field(default_factory=Features)
-    mcp_tools_allowlist: tuple[str, ...] = ()
-    budgets: Budgets = field(default_factory=Budgets)
+    name: str = field(metadata=described("Its name."))
+    taxonomy_version: str = field(metadata=described("The version of the tree to which its paths refer."))
+    allowed_category_paths: Branches = field(metadata=described("Its branches, case-folded, without duplicates."))
+    retrieval: Retrieval = field(default_factory=Retrieval, metadata=described("Retrieval options."))
+    features: AsSwitches = field(
+        default_factory=Features,
+        metadata=described(
+            "debate, hitl_below_conf (answers below it wait for review), cost_guard, and your own switches."
+        ),
+    )
+    mcp_tools_allowlist: tuple[str, ...] = field(default=(), metadata=described("The only tools that it may use."))
+    budgets: Budgets = field(default_factory=Budgets, metadata=described("Daily budgets of its models (UTC)."))
 
-    def as_dict(self) -> ManifestView:
+    def as_dict(self) -> dict[str, Any]:
         """As JSON: for display and for the database."""
-        return {
-            "name": self.name,
-            "taxonomy_version": self.taxonomy_version,
-            "allowed_category_paths": [list(path.key) for path in self.allowed_category_paths],
-            "retrieval": self.retrieval.as_dict(),
-            "features": self.features.as_dict(),
-            "mcp_tools_allowlist": list(self.mcp_tools_allowlist),
-            "budgets": {"tokens_per_day": self.budgets.tokens_per_day, "krw_per_day": self.budgets.krw_per_day},
-        }
+        values: dict[str, Any] = plain(self)
+        return values
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> AgentManifest:
@@ -266,7 +271,7 @@ class AgentManifest:
             name=stored["name"],
             taxonomy_version=stored["taxonomy_version"],
             allowed_category_paths=tuple(_folded(path) for path in stored["allowed_category_paths"]),
-            retrieval=Retrieval(retrieval["bm25_topk"], retrieval["vector_topk"], **retrieval["rerank"]),
+            retrieval=Retrieval(retrieval["bm25_topk"], retrieval["vector_topk"], Reranking(**retrieval["rerank"])),
             features=Features(**own, custom=tuple(features.items())),
             mcp_tools_allowlist=tuple(stored["mcp_tools_allowlist"]),
             budgets=Budgets(**stored["budgets"]),

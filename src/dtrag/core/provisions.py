@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from dtrag.core.documents import Chunk
+from dtrag.core.response import response
 from dtrag.core.text.analysis import normalise
 
 
@@ -33,14 +34,16 @@ class Provision:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """One amendment of a provision: `kind` as written without blanks (개정, 신설, 삭제, 전문개정), `date` in ISO form.
+    """One amendment mark of a provision."""
 
-    `paragraph` is the amended 항; None for the whole provision.
-    """
+    __pydantic_config__ = response("AmendmentShape")
 
     kind: str
+    """As written, without blanks: 개정, 신설, 삭제, 전문개정, 제목개정, 이동."""
     date: str | None
+    """Its date (YYYY-MM-DD); null without one."""
     paragraph: int | None = None
+    """The amended paragraph (항); null for the whole provision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +66,22 @@ class RegulationText:
 
 @dataclass(frozen=True, slots=True)
 class RegulationSummary:
-    """A regulation in a list, with its number of provisions by kind."""
+    """A regulation without its text."""
+
+    __pydantic_config__ = response("RegulationShape")
 
     name: str
+    """Its name."""
     code: str
+    """Its code in the book; empty without one."""
     document_id: str
+    """Its document."""
     articles: int
+    """Number of its articles."""
     appendices: int
+    """Number of its appendices."""
     addenda: int
+    """Number of its addenda."""
 
 
 def listed(
@@ -94,56 +105,82 @@ def _place_in_book(regulation: RegulationSummary) -> tuple[bool, list[tuple[int,
 
 @dataclass(frozen=True, slots=True)
 class ProvisionCitation:
-    """A citation in the provision `source` (`학칙 제21조`): `text` is `[start:end]` of the text that `show` returns.
+    """A citation in a provision."""
 
-    `targets` are `규정명 제N조`, `규정명 별표 2`, `규정명 부칙` or `규정명`; empty for laws outside the collection
-    and for missing provisions. `paragraph` and `item` are the first 항 and 호 of the citation.
-    """
+    __pydantic_config__ = response("ProvisionCitationShape")
 
     source: str
+    """The provision that cites, such as 학칙 제21조."""
     start: int
+    """Start of the citation, in code points of the text of the source."""
     end: int
+    """End of the citation (exclusive)."""
     text: str
+    """The citation, verbatim."""
     kind: str
+    """internal, other-regulation, appendix, addendum, external-law, repealed or missing; provisions that you may not
+    see are missing."""
     targets: tuple[str, ...]
+    """The cited provisions: 규정명 제N조, 규정명 별표 2, 규정명 부칙 or 규정명; [] for missing ones and laws."""
     paragraph: int | None
+    """The first cited paragraph (항)."""
     item: int | None
+    """The first cited item (호)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownProvision:
-    """A provision with its full text. `name` is how citations refer to it, `학칙 제21조`.
+    """An article, appendix or addendum with its whole text.
 
-    `spans` are its ranges in the document's text; several provisions with one label (addenda of several years) are
-    shown together, with a blank line between them. `deleted`: only its number and mark remain (`삭제 <2020. 1. 1.>`).
-    `repealed`: the whole regulation is marked as 폐지. `effective_dates` are those of an addendum, `effective_date` is
-    the newest of the regulation; both in ISO form. This text is valid from `effective_from` until the day before
-    `superseded_from`; `editions` are the dates of all editions of the regulation in the index. `names` are the
-    provisions that it cites, `named_by` the provisions of the same regulation that cite it.
+    Several provisions with one label (addenda of several years) are shown together.
     """
 
+    __pydantic_config__ = response("ProvisionShape")
+
     name: str
+    """Its name in citations, such as 학칙 제21조."""
     regulation: str
+    """Its regulation."""
     code: str
+    """The code of the regulation; empty without one."""
     article: str
+    """Its label, such as 제21조, 별표 1 or 부칙."""
     title: str
+    """Its title; empty without one."""
     kind: str
+    """article, appendix or addendum."""
     text: str
+    """The text without the heading; several addenda with a blank line between them."""
     document_id: str
+    """The document of the regulation."""
     source_url: str
+    """Source address of the document."""
     taxonomy_path: tuple[str, ...]
+    """Category of the document, outermost name first; [] for none."""
     spans: tuple[tuple[int, int], ...]
+    """Its spans [start, end) in code points of the document's text."""
     citations: tuple[ProvisionCitation, ...]
+    """What it cites."""
     amendments: tuple[Amendment, ...] = ()
+    """Its amendment marks, in the order of the text."""
     deleted: bool = False
+    """Whether it was deleted: the text is what remains, such as 삭제 <2020. 1. 1.>."""
     repealed: bool = False
+    """Whether the whole regulation is marked as abolished (폐지)."""
     effective_dates: tuple[str, ...] = ()
+    """Of addenda: the dates (YYYY-MM-DD) on which they make the regulation effective; else []."""
     effective_date: str | None = None
+    """The newest date on which the regulation became effective; null if its text has none."""
     effective_from: str | None = None
+    """First day of this text; null without dates."""
     superseded_from: str | None = None
+    """The day on which another text replaces it; null if none does."""
     editions: tuple[str, ...] = ()
+    """Dates of all editions of the regulation in the index."""
     names: tuple[str, ...] = ()
+    """The provisions that it cites, each once."""
     named_by: tuple[str, ...] = ()
+    """The provisions of the same regulation that cite it."""
 
 
 def provisions_of(chunks: Iterable[Chunk]) -> tuple[Provision, ...]:
@@ -166,43 +203,58 @@ def provisions_of(chunks: Iterable[Chunk]) -> tuple[Provision, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OutlinedProvision:
-    """A provision in the outline of its regulation: `headings` are those above it (제1장 총칙, 제1절 배차).
+    """A provision in the outline of its regulation."""
 
-    `chunk_id` is its first passage; "" for a deleted one, of which only a mark remains.
-    """
+    __pydantic_config__ = response("OutlinedProvisionShape")
 
     kind: str
+    """article, appendix or addendum."""
     label: str
+    """제15조의2, 별표 1 or 부칙."""
     title: str
+    """Its title; empty without one."""
     headings: tuple[str, ...]
+    """Headings above it, outermost first, such as 제1장 총칙."""
     start: int
+    """Its start, in code points of the document's text."""
     end: int
+    """Its end (exclusive)."""
     chunk_id: str
-
-    @property
-    def deleted(self) -> bool:
-        """Whether only the mark of the deleted provision remains."""
-        return not self.chunk_id
+    """Its first passage; empty for a deleted provision."""
+    deleted: bool
+    """Whether only the mark of the deleted provision remains."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditionDays:
-    """An edition of a regulation: valid as a whole from `effective_from` until the day before `superseded_from`."""
+    """An edition of a regulation."""
+
+    __pydantic_config__ = response("EditionDaysShape")
 
     document_id: str
+    """Its document."""
     effective_from: str | None
+    """The first day on which it is valid as a whole."""
     superseded_from: str | None
+    """The day on which the next edition replaces it; null for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegulationOutline:
-    """The provisions of a regulation in the order of its text, and its editions, the oldest first."""
+    """The outline of a regulation."""
+
+    __pydantic_config__ = response("OutlineShape")
 
     name: str
+    """Its name."""
     code: str
+    """Its code in the book; empty without one."""
     document_id: str
+    """The document of the edition that is shown."""
     provisions: tuple[OutlinedProvision, ...]
+    """Its provisions, in the order of the text."""
     editions: tuple[EditionDays, ...]
+    """Its dated editions that you may see, the oldest first."""
 
 
 def provision_names(metadata: Mapping[str, Any]) -> list[str]:

@@ -18,10 +18,14 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from datetime import UTC, date, datetime
+from enum import Enum
+from functools import cache
+from types import MappingProxyType, UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 _FIELD = re.compile(r'^    (\w+): .*\n(?:(?: {8}|    \)).*\n)*    """((?:.|\n)*?)"""', re.M)
 """A field of a dataclass with the docstring below it."""
@@ -69,10 +73,58 @@ def _describe(kind: type) -> None:
             declared.metadata = MappingProxyType({"description": docstrings[declared.name], **declared.metadata})
 
 
+class Written:
+    """Metadata of an annotation: JSON has what `write` returns; `returned` is its schema for pydantic."""
+
+    def __init__(self, write: Callable[[Any], object], returned: Mapping[str, object]) -> None:
+        self.write = write
+        self._schema = {"type": "function-plain", "function": write, "return_schema": returned}
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return {"type": "any", "serialization": self._schema}
+
+
+TEXT = {"type": "str"}
+TEXTS = {"type": "list", "items_schema": TEXT}
+Moment = Annotated[datetime, Written(lambda moment: moment.astimezone(UTC).isoformat(), TEXT)]
+"""A time with a time zone, in JSON in UTC as `isoformat` writes it, with `+00:00` instead of pydantic's `Z`."""
+
+
 def plain(value: Any) -> Any:
-    """The value as the commands print it as JSON: dataclasses by their fields, without the internal ones."""
-    if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value) if "exclude" not in each.metadata}
+    """The value as JSON values, with the fields and names of the response: for `--json` and for stores."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _fields(value)
     if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    return str(value) if isinstance(value, uuid.UUID) else value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    kind: type = type(value)
+    written = _writers(kind) if hasattr(kind, "__pydantic_config__") else {}
+    row = {}
+    for declared in fields(value):
+        item = getattr(value, declared.name)
+        if "exclude" not in declared.metadata:
+            write = plain if item is None else written.get(declared.name, plain)
+            row[declared.metadata.get("alias", declared.name)] = write(item)
+    return row
+
+
+@cache
+def _writers(kind: type) -> Mapping[str, Callable[[Any], object]]:
+    """The functions of `Written` by field, also of optional ones."""
+    writers = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        for part in parts:
+            for metadata in getattr(part, "__metadata__", ()):
+                if isinstance(metadata, Written):
+                    writers[name] = metadata.write
+    return writers

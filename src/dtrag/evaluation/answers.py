@@ -206,11 +206,12 @@ def is_relevant(passage: SearchResult, relevant: Collection[str]) -> bool:
 def measures(rows: Sequence[AnsweredQuestion]) -> AnswerMeasures:
     """The measures over answered questions, with 95 % intervals."""
     run_rows = [row.row() for row in rows]
-    measured = {name: shown(each) or {} for name, each in estimates([row.ratios for row in run_rows]).items()}
+    measured = {name: shown(each) for name, each in estimates([row.ratios for row in run_rows]).items()}
+    chosen = {name: measured[name] for name in RATIOS}
     curve = risk_coverage(run_rows)
     lengths = [len(row.answer.text) for row in rows if row.answer is not None and row.answered]
     return {
-        **_nested({name: measured[name].get("value") for name in RATIOS}),
+        **_nested({name: each and each.value for name, each in chosen.items()}),
         "characters": {
             "median": round(float(np.median(lengths))) if lengths else None,
             "p90": round(float(np.quantile(lengths, 0.9))) if lengths else None,
@@ -219,9 +220,7 @@ def measures(rows: Sequence[AnsweredQuestion]) -> AnswerMeasures:
             "area": curve.area,
             "points": [dict(zip(("confidence", "coverage", "risk"), point, strict=True)) for point in curve.points],
         },
-        "intervals": _nested(
-            {name: (measured[name]["low"], measured[name]["high"]) if measured[name] else None for name in RATIOS}
-        ),
+        "intervals": _nested({name: each and (each.low, each.high) for name, each in chosen.items()}),
         "counts": _counts(rows),
     }
 

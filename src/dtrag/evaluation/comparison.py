@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from dtrag.core.evaluation_run import LOWER_IS_BETTER, NEUTRAL, EvaluationRun, RunRow
 from dtrag.core.metrics.bootstrap import Estimate, estimates, paired_differences
+from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
 
 Verdict = Literal["better", "worse", "no difference"]
@@ -45,7 +46,7 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "baseline": self.baseline.summary().as_dict() | {"measures": {}},
+            "baseline": plain(self.baseline.summary()) | {"measures": {}},
             "questions": self.questions,
             "unmatched": self.unmatched,
             "measures": {

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from dtrag.core.evaluation_run import LOWER_IS_BETTER, NEUTRAL, EvaluationRun, RunRow
+from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.comparison import Comparison
 from dtrag.evaluation.risk_coverage import risk_coverage
@@ -45,7 +46,7 @@ def read_run(file: Path) -> EvaluationRun:
 
 
 def _json(run: EvaluationRun, comparison: Comparison | None) -> str:
-    report = run.as_dict() | ({"against": comparison.as_dict()} if comparison else {})
+    report = plain(run.report()) | ({"against": comparison.as_dict()} if comparison else {})
     return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, Viewer, lies_within, scope_rows
-from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
+from dtrag.core.agent import MILLION, Agent, Edition, Spending, SpendingToday, allowed_tools
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.manifest import AgentManifest, manifest_from_category
@@ -191,7 +191,7 @@ class Agents:
         limits = agent.manifest.retrieval
         return await self._engine.search(
             query,
-            min(limits.final_topk, limits.final_topk if top_k is None else top_k),
+            min(limits.rerank.final_topk, limits.rerank.final_topk if top_k is None else top_k),
             filters,
             limits.bm25_topk,
             limits.vector_topk,
@@ -238,7 +238,7 @@ class Agents:
             history_documents=tuple(history_documents),
             emit=emit,
             owner=owner,
-            retrieved=limits.final_topk,
+            retrieved=limits.rerank.final_topk,
             candidates=(limits.bm25_topk, limits.vector_topk),
             tools_allowed=tuple(agent.manifest.mcp_tools_allowlist),
             debate_allowed=agent.manifest.features.debate,
@@ -287,6 +287,11 @@ class Agents:
     async def spending(self, agent: Agent) -> Spending:
         """What the agent has used today (UTC)."""
         return await self._store.spending(agent.agent_id, _today())
+
+    async def spending_today(self, agent: Agent) -> SpendingToday:
+        """What its models used today (UTC), beside its budget."""
+        used, limit = await self.spending(agent), self.budget(agent)
+        return SpendingToday(used.day, used.calls, used.tokens, used.krw, limit.tokens, limit.krw)
 
     async def charge(self, agent: Agent, calls: int, tokens: int, cost: float) -> Spending:
         """Add the usage of model calls (cost in won); returns the sum of the day, concurrent calls included.

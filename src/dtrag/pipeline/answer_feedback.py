@@ -14,6 +14,7 @@ from dtrag.core.answer_feedback import RATING_OF_THUMBS, AnswerFeedback, feedbac
 from dtrag.core.cases.case import CaseLog, CitedPassage, FeedbackType
 from dtrag.core.documents import uuid_or_none
 from dtrag.core.editions import parse_date
+from dtrag.core.response import response
 from dtrag.core.trace import Trace
 from dtrag.errors import NotFound
 from dtrag.memory.retention import CaseEffect, Retention
@@ -25,17 +26,22 @@ from dtrag.settings import active_flags
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackOutcome:
-    """What feedback did: it is `recorded` in any case; it also made a case, or counted as a vote on one.
+    """What the feedback did."""
 
-    `changed`: it differs from what the caller said of this answer before. `note` says why there is no case.
-    """
+    __pydantic_config__ = response()
 
     trace_id: str
+    """The answer's trace."""
     feedback: FeedbackType
+    """thumbs_up, thumbs_down or ignored."""
     changed: bool
+    """Whether it differs from your earlier feedback on this answer."""
     effect: Literal["recorded", "case_made", "case_voted"] = "recorded"
+    """recorded, case_made or case_voted."""
     case_id: str | None = None
+    """The case that was made or voted on; null if none."""
     note: str = ""
+    """Why there is no case; empty if there is one."""
 
 
 class TextOf(Protocol):

@@ -52,7 +52,8 @@ async def _headings(regulation: Regulation, index: DocumentIndex, within: Scope)
 
 
 def _outlined(regulation: Regulation, provision: Provision, headings: tuple[str, ...]) -> OutlinedProvision:
-    chunk_id = "" if provision.first == NO_PASSAGE else f"{regulation.document_id}:{provision.first}"
+    deleted = provision.first == NO_PASSAGE
+    chunk_id = "" if deleted else f"{regulation.document_id}:{provision.first}"
     return OutlinedProvision(
-        provision.kind, provision.label, provision.title, headings, provision.start, provision.end, chunk_id
+        provision.kind, provision.label, provision.title, headings, provision.start, provision.end, chunk_id, deleted
     )

@@ -9,17 +9,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import scope_rows
+from dtrag.core.response import response
 from dtrag.core.tool_approval import Approval, OfferedTool, State, fingerprint, problem, state
 from dtrag.errors import Advice, Conflict, DtragError, InvalidInput, NotFound, ToolChanged, ToolServerFailed
 from dtrag.ports import ApprovalStore, Recorder, ToolServer, unrecorded
-from dtrag.tools.registry import JsonObject, Tool, ToolRegistry
+from dtrag.tools.registry import Tool, ToolRegistry
 
 FRESH_S = 300.0
 """Seconds for which a server's list is used; a server that announces a change is listed again at its next use."""
@@ -32,37 +33,49 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ToolStatus:
-    """The state of one tool; `server` is "" for a built-in one. `usable`: it would be executed now.
+    """A tool."""
 
-    `fingerprint` is what an approval refers to, in hexadecimal; "" for a tool that is built in, gone or refused.
-    `reason`: why it cannot be used; "" without a specific one.
-    """
+    __pydantic_config__ = response("ToolShape")
 
     name: str
+    """`server.tool` for one of an MCP server."""
     server: str
+    """The MCP server that offers it; "" for a built-in one."""
     description: str
+    """Its own description; untrusted text for a tool of an MCP server."""
     input_schema: Mapping[str, Any]
+    """JSON Schema of its input; {} for a missing or refused tool."""
     state: State | Literal["built-in"]
+    """Its state; only built-in and approved tools are executed."""
     usable: bool
+    """Whether it can be executed now."""
     fingerprint: str = ""
+    """SHA-256 of its name, description and schema, in hexadecimal; "" for a tool that is built in, missing or
+    refused."""
     reason: str = ""
+    """Why it cannot be used; "" without a special reason."""
     approved_by: str | None = None
+    """Who approved it, or its earlier form before it changed."""
     approved_at: datetime | None = None
-
-    def as_dict(self) -> JsonObject:
-        """The tool as plain JSON."""
-        return asdict(self) | {"approved_at": self.approved_at.isoformat() if self.approved_at else None}
+    """When it was approved."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """One server. `problem`: why it cannot be used, "" if it can; `asking`: its list is being fetched."""
+    """An MCP server."""
+
+    __pydantic_config__ = response("ServerShape")
 
     name: str
+    """Its name in the settings."""
     where: str
+    """Its command or address."""
     tools: int
+    """Number of tools in its last response."""
     problem: str
+    """Why it cannot be used now; "" if it can."""
     asking: bool
+    """Whether a request to it is under way; these values may then be outdated."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from dtrag.core.cases.similarity import MEANING_SHARE
 from dtrag.core.cases.statistics import Readiness, VoterCount
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, IncompleteRequest, InvalidInput, NotFound, StorageFull
-from dtrag.memory.case_results import training_data
+from dtrag.memory.case_views import ExportView
 from dtrag.memory.cases import NO_LOG
 from dtrag.settings import set_feature_flag
 from dtrag.testing import HashEmbedder, Models, add_texts
@@ -335,9 +335,9 @@ async def test_the_export_says_whether_it_is_complete(app: App) -> None:
         await add(app, case_id=f"case-{number}")
     exported = await app.cases.export(2)
     assert (len(exported.cases), exported.complete) == (2, False)
-    whole = training_data(await app.cases.export(3), "2026-01-01T00:00:00+00:00")
-    assert whole["training_data"]["metadata"]["complete"] is True
-    assert [row["case_id"] for row in whole["training_data"]["cases"]] == ["case-0", "case-1", "case-2"]
+    whole = ExportView.of(await app.cases.export(3), datetime(2026, 1, 1, tzinfo=UTC)).training_data
+    assert whole.metadata.complete
+    assert [case.case_id for case in whole.cases] == ["case-0", "case-1", "case-2"]
     statistics = replace((await app.cases.statistics()), voters=[VoterCount("", False, 1_000, 700)])
     assert Readiness.of(statistics).ready
     assert not Readiness.of(replace(statistics, voters=[VoterCount("", False, 1_000, 699)])).ready

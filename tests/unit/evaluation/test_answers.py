@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dtrag.core.documents import Answer, Citation, CitationContext, SearchResult
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
+from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
 from dtrag.evaluation import question_limit
 from dtrag.evaluation.answers import (
@@ -265,7 +266,7 @@ async def test_a_question_that_does_not_finish_counts_for_no_measure(monkeypatch
     assert measured["unanswerable"] == {"declined": None, "marked": None, "answered": None}
     assert ("not finished", "3 in 0.05 s each: in no measure") in rows_of("set", measured)
     run = EvaluationRun("answers", "set", "1", {}, tuple(rows))
-    estimate = EvaluationRun.from_dict(json.loads(json.dumps(run.as_dict()))).estimates()["unfinished"]
+    estimate = EvaluationRun.from_dict(json.loads(json.dumps(plain(run.report())))).estimates()["unfinished"]
     assert estimate.value == 0.75
     assert "| unfinished | 0.7500 |" in markdown(run, None)
     assert "unfinished" in html(run, None)

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 from dtrag import InvalidInput
-from dtrag.core.evaluation_run import EvaluationRun, RunRow
+from dtrag.core.evaluation_run import EvaluationRun, Measure, RunRow
 from dtrag.core.metrics.bootstrap import estimates, paired_differences
+from dtrag.core.response import plain
 from dtrag.evaluation.comparison import compare
 from dtrag.evaluation.report import html, markdown, read_run, write_report
 
@@ -37,7 +38,7 @@ def test_a_saved_run_is_read_as_it_was(tmp_path: Path) -> None:
     run = run_of(1.0, 0.0, 0.5)
     write_report(tmp_path / "run.json", run, None)
     assert read_run(tmp_path / "run.json") == run
-    assert run.summary().measures["accepted"] == {"value": 0.5, "low": 0.0, "high": 1.0}
+    assert run.summary().measures["accepted"] == Measure(0.5, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_a_saved_run_is_read_as_it_was(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_runs_are_refused(tmp_path: Path, damage: dict[str, Any], message: str) -> None:
-    (tmp_path / "run.json").write_text(json.dumps(run_of(1.0).as_dict() | damage))
+    (tmp_path / "run.json").write_text(json.dumps(plain(run_of(1.0).report()) | damage))
     with pytest.raises(InvalidInput, match=rf"run\.json {message}"):
         read_run(tmp_path / "run.json")
 

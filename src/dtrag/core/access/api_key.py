@@ -9,10 +9,11 @@ import re
 import secrets
 import string
 import uuid
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypedDict, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, get_args
 
 from dtrag.core.access.scope import Access, Grant
+from dtrag.core.response import Moment, described, response
 
 PREFIX_LENGTH = 8
 _PLAIN = string.ascii_letters + string.digits
@@ -31,21 +32,44 @@ _ALLOWED: dict[Role, frozenset[Need]] = {
 }
 
 
-class KeyView(TypedDict):
-    """A key for display; `scope` None is the whole tree. `agent_id` and `origins` are those of a public key."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyView:
+    """A key without its secret."""
 
-    name: str
-    prefix: str
-    role: Role
-    scope: list[str] | None
-    rate_per_minute: int
-    state: State
-    created_at: str
-    expires_at: str | None
-    revoked_at: str | None
-    last_used_at: str | None
-    agent_id: str | None
-    origins: list[str]
+    __pydantic_config__ = response("KeyShape")
+
+    name: str = field(metadata=described("Its name."))
+    prefix: str = field(metadata=described("How its secret begins."))
+    role: Role = field(metadata=described("public, reader, editor or admin."))
+    scope: list[str] | None = field(metadata=described("Branches that it may see; null for the whole tree."))
+    rate_per_minute: int = field(metadata=described("Requests per minute."))
+    state: State = field(metadata=described("valid, expired or revoked."))
+    created_at: Moment = field(metadata=described("When it was created, ISO 8601 in UTC."))
+    expires_at: Moment | None = field(metadata=described("When it expires; null for never."))
+    revoked_at: Moment | None = field(metadata=described("When it was revoked."))
+    last_used_at: Moment | None = field(metadata=described("When it was last used, to the minute."))
+    agent_id: str | None = field(metadata=described("The only agent that a public key may ask; null for other keys."))
+    origins: tuple[str, ...] = field(
+        metadata=described("Origins of the pages on which a public key may be used; [] for any client.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKeyView(KeyView):
+    """A new key with its secret."""
+
+    __pydantic_config__ = response("CreatedKeyShape")
+
+    secret: str = field(repr=False)
+    """The secret. It is not stored and cannot be shown again."""
+    unresolved: tuple[str, ...]
+    """Branches of its scope that do not exist yet; they grant nothing."""
+
+    @classmethod
+    def of(cls, key: KeyView, secret: str, unresolved: tuple[str, ...]) -> NewKeyView:
+        """The view of a key with its secret."""
+        shown = {declared.name: getattr(key, declared.name) for declared in fields(key)}
+        return cls(**shown, secret=secret, unresolved=unresolved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +106,22 @@ class Key:
         access = Access(grants, server_paths=self.role == "admin" and not grants)
         return Caller(self.name, self.role, access, self.key_id, self.agent_id)
 
-    def as_dict(self, now: datetime.datetime) -> KeyView:
+    def view(self, now: datetime.datetime) -> KeyView:
         """The key without its digest."""
-        return {
-            "name": self.name,
-            "prefix": f"dtrag_{self.prefix}",
-            "role": self.role,
-            "scope": None if self.grant is None else [str(anchor.path) for anchor in self.grant.anchors],
-            "rate_per_minute": self.rate,
-            "state": self.state(now),
-            "created_at": self.created_at.isoformat(),
-            "expires_at": self.expires_at.isoformat() if self.expires_at else None,
-            "revoked_at": self.revoked_at.isoformat() if self.revoked_at else None,
-            "last_used_at": self.last_used_at.isoformat() if self.last_used_at else None,
-            "agent_id": str(self.agent_id) if self.agent_id else None,
-            "origins": list(self.origins),
-        }
+        return KeyView(
+            name=self.name,
+            prefix=f"dtrag_{self.prefix}",
+            role=self.role,
+            scope=None if self.grant is None else [str(anchor.path) for anchor in self.grant.anchors],
+            rate_per_minute=self.rate,
+            state=self.state(now),
+            created_at=self.created_at,
+            expires_at=self.expires_at,
+            revoked_at=self.revoked_at,
+            last_used_at=self.last_used_at,
+            agent_id=str(self.agent_id) if self.agent_id else None,
+            origins=self.origins,
+        )
 
 
 def new_secret() -> str:

@@ -3,89 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal, TypedDict
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 from dtrag.core.access.scope import Grant
-from dtrag.core.taxonomy.operations import Operation, OperationRow
+from dtrag.core.response import TEXT, Moment, Written, response
+from dtrag.core.taxonomy.operations import Operation
 from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.core.taxonomy.versions import Path, PathChange
 
 EXAMPLES = 5
-Path = tuple[str, ...]
 Pair = tuple[int, int]
 """Node of a document before and after."""
-
-
-class TreeVersionView(TypedDict):
-    """A version for display."""
-
-    version: str
-    parent: str | None
-    rationale: str
-    active: bool
-    operations: list[OperationRow]
-    created_by: str
-    created_at: str
-    activated_at: str | None
-
-
-MoveView = TypedDict("MoveView", {"from": list[str], "to": list[str], "documents": int, "titles": list[str]})
-
-
-class ExampleView(TypedDict):
-    """A document whose visibility changes."""
-
-    title: str
-    path: list[str]
-
-
-class AccessChangeView(TypedDict):
-    """The changed access of one key or agent."""
-
-    kind: Literal["key", "agent"]
-    name: str
-    gained: int
-    lost: int
-    gains: list[ExampleView]
-    losses: list[ExampleView]
-
-
-class PreviewView(TypedDict):
-    """A preview for display."""
-
-    version: str
-    active: str
-    documents: int
-    moved: list[MoveView]
-    access: list[AccessChangeView]
+Operations = Annotated[
+    tuple[Operation, ...],
+    Written(
+        lambda operations: [operation.as_json() for operation in operations],
+        {"type": "list", "items_schema": {"type": "dict", "keys_schema": TEXT}},
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class TreeVersion:
-    """A version in lists; `activated_at` None: it was never active."""
+    """One version of the category tree."""
+
+    __pydantic_config__ = response("VersionShape")
 
     version: str
+    """Its semantic version."""
     parent: str | None
+    """The version to which the operations apply; null for the first."""
     rationale: str
+    """Why it was proposed."""
     active: bool
-    operations: tuple[Operation, ...]
+    """Whether it is the active version."""
+    operations: Operations
+    """The operations on its parent, in order."""
     created_by: str
-    created_at: datetime
-    activated_at: datetime | None
-
-    def as_dict(self) -> TreeVersionView:
-        """For display, with plain values."""
-        return {
-            "version": self.version,
-            "parent": self.parent,
-            "rationale": self.rationale,
-            "active": self.active,
-            "operations": [operation.as_json() for operation in self.operations],
-            "created_by": self.created_by,
-            "created_at": self.created_at.isoformat(),
-            "activated_at": self.activated_at.isoformat() if self.activated_at else None,
-        }
+    """Who proposed it."""
+    created_at: Moment
+    """When, in ISO 8601."""
+    activated_at: Moment | None
+    """When it was last activated; null if never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,80 +59,72 @@ class Grantee:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Title of a document, and its path in the new version."""
+    """A document and its future category."""
+
+    __pydantic_config__ = response("ExampleShape")
 
     title: str
+    """Its title."""
     path: Path
+    """Its future category; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """Documents that move from one category to another: their number and some titles. () is no category."""
+class Moved(PathChange):
+    """Documents that move from one category to another; an empty path means no category."""
 
-    before: Path
-    after: Path
+    __pydantic_config__ = response("MovedShape")
+
     documents: int
+    """Number of documents."""
     titles: tuple[str, ...]
+    """Examples."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessChange:
-    """Documents that one grantee gains and loses: their numbers and some examples."""
+    """The documents that a key or an agent gains and loses."""
+
+    __pydantic_config__ = response("ReachShape")
 
     kind: Literal["key", "agent"]
+    """key or agent."""
     name: str
+    """Its name."""
     gained: int
+    """Documents that become visible to it."""
     lost: int
+    """Documents that become invisible to it."""
     gains: tuple[Example, ...]
+    """Examples of gained documents."""
     losses: tuple[Example, ...]
+    """Examples of lost documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Effects of activating `version` in place of `active`; `access` lists only grantees whose access changes."""
+    """The effects of activating a version."""
+
+    __pydantic_config__ = response("PreviewShape")
 
     version: str
+    """The version to activate."""
     active: str
+    """The active version."""
+    documents: int = field(init=False, default=0)
+    """Documents that move."""
     moved: tuple[Moved, ...]
+    """Moved documents by category."""
     access: tuple[AccessChange, ...]
+    """Keys and agents whose access changes."""
 
-    @property
-    def documents(self) -> int:
-        """Number of documents that move."""
-        return sum(row.documents for row in self.moved)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "documents", sum(row.documents for row in self.moved))
 
     @property
     def widened(self) -> tuple[AccessChange, ...]:
         """Grantees that gain access to documents."""
         return tuple(row for row in self.access if row.gained)
-
-    def as_dict(self) -> PreviewView:
-        """For display, with plain values."""
-        return {
-            "version": self.version,
-            "active": self.active,
-            "documents": self.documents,
-            "moved": [
-                {
-                    "from": list(row.before),
-                    "to": list(row.after),
-                    "documents": row.documents,
-                    "titles": list(row.titles),
-                }
-                for row in self.moved
-            ],
-            "access": [
-                {
-                    "kind": row.kind,
-                    "name": row.name,
-                    "gained": row.gained,
-                    "lost": row.lost,
-                    "gains": [{"title": example.title, "path": list(example.path)} for example in row.gains],
-                    "losses": [{"title": example.title, "path": list(example.path)} for example in row.losses],
-                }
-                for row in self.access
-            ],
-        }
 
 
 @dataclass(frozen=True, slots=True)

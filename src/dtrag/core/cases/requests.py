@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from dtrag.core.cases.case import Case, FeedbackType, SimilarityMethod
+from dtrag.core.response import INTERNAL, plain, response
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput
@@ -31,17 +32,7 @@ class _WithDict:
     def dict(self) -> dict[str, Any]:
         """The fields by name; enumerations and times as strings."""
         names = [declared.name for declared in dataclasses.fields(self)]  # type: ignore[arg-type]  # a dataclass below
-        return {name: _json_value(getattr(self, name)) for name in names}
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
+        return {name: plain(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +119,27 @@ class CBRQualityUpdateRequest(_WithDict):
 
 @dataclass(frozen=True, slots=True)
 class CaseSuggestion(_WithDict):
-    """A similar case. `similarity_method` is the one that was used."""
+    """A suggested case."""
+
+    __pydantic_config__ = response("SuggestionShape")
 
     case_id: str
+    """Its id."""
     query: str
+    """Its question."""
     category_path: list[str]
+    """The category, outermost name first."""
     content: str
+    """What it says; of a case made from an answer the labels of its citations."""
     similarity_score: float
+    """Similarity to the question in [0, 1]."""
     quality_score: float
+    """Quality in [0, 1]."""
     metadata: Mapping[str, Any]
+    """Its metadata; {} when they were not requested."""
     usage_count: int
-    similarity_method: SimilarityMethod = SimilarityMethod.COSINE
+    """Number of votes on it."""
+    similarity_method: SimilarityMethod = field(default=SimilarityMethod.COSINE, metadata=INTERNAL)  # that was used
 
     @classmethod
     def of(cls, case: Case, score: float, method: SimilarityMethod, *, include_metadata: bool) -> CaseSuggestion:

@@ -6,8 +6,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
+from dtrag.core.response import INTERNAL, Moment, Written, response
 from dtrag.core.statements import StatementRow, rows_of
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import UNCLASSIFIED
@@ -44,23 +45,6 @@ class ProposalRow(TypedDict):
     reason_statements: list[StatementRow]
     alternatives: list[AlternativeRow]
     disagreeing: bool
-
-
-class ItemView(TypedDict):
-    """An item for display."""
-
-    item_id: str
-    kind: Kind
-    document_id: str | None
-    agent_id: str | None
-    title: str
-    confidence: float | None
-    proposal: Mapping[str, Any]
-    status: Status
-    note: str
-    created_at: str
-    decided_at: str | None
-    decided_by: str
 
 
 class PassageView(TypedDict):
@@ -102,31 +86,44 @@ class OfferedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of the queue.
+    """A pending or decided item of the review queue."""
 
-    `proposal` of a classification: path, reasons, reason_statements, alternatives, disagreeing; of an answer: question,
-    question_hash, text, decision, document_ids (of the cited passages), passages (ids, the cited ones first), cited,
-    reasons, reason_statements, as_of, trace_id,
-    grant, caused_by, and once a reviewer decided, `chosen` (`ChosenRow`), `chosen_by` (owner id of the reviewer),
-    `own` (the reviewer caused the item, and is no administrator of the whole tree) and `audience` (the node whose
-    readers may read the question; None: those who may see the item). `confidence`
-    is None for callers who may not see all documents that it depends on. `node_id` is the proposed node (UNCLASSIFIED
-    for none, and for answers). `title` is that of the document, "" for an answer.
-    """
+    __pydantic_config__ = response("ItemShape")
+
+    # `proposal` of an answer has in the store: question, question_hash, text, decision, document_ids (of the cited
+    # passages), passages (ids, the cited ones first), cited, reasons, reason_statements, as_of, trace_id, grant,
+    # caused_by, and once a reviewer decided, `chosen` (`ChosenRow`), `chosen_by` (owner id of the reviewer), `own` (the
+    # reviewer caused the item, and is no administrator of the whole tree) and `audience` (the node whose readers may
+    # read the question; None: those who may see the item).
 
     item_id: uuid.UUID
+    """Its id."""
     kind: Kind
-    node_id: int
+    """What has to be decided."""
+    node_id: int = field(metadata=INTERNAL)  # the proposed node; UNCLASSIFIED for none, and for answers
     proposal: Mapping[str, Any]
-    confidence: float | None
-    created_at: datetime
+    """Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text,
+    decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (why its reader
+    found it wrong), and for a single item passages (chunk_id, label, text, cited, content_hash) and chosen (chunk_ids
+    of a decision)."""
+    confidence: Annotated[float, Written(lambda confidence: round(confidence, 3), {"type": "float"})] | None
+    """Confidence in [0, 1]; null for a classification if you may see only a part of the tree."""
+    created_at: Moment
+    """When it was queued, ISO 8601 in UTC."""
     status: Status = "waiting"
+    """The state of the item."""
     document_id: uuid.UUID | None = None
+    """The document of a classification."""
     agent_id: uuid.UUID | None = None
+    """The agent of an answer."""
     title: str = ""
+    """Title of the document; empty for an answer."""
     note: str = ""
-    decided_at: datetime | None = None
+    """The reviewer's comment; that on an answer is shown to administrators and its author."""
+    decided_at: Moment | None = None
+    """When it was decided; null while pending."""
     decided_by: str = ""
+    """Who decided; empty while pending."""
 
     @classmethod
     def of(cls, placement: Placement) -> Item:
@@ -141,23 +138,6 @@ class Item:
             placement.at,
             document_id=placement.document_id,
         )
-
-    def as_dict(self) -> ItemView:
-        """For display, with plain values."""
-        return {
-            "item_id": str(self.item_id),
-            "kind": self.kind,
-            "document_id": str(self.document_id) if self.document_id else None,
-            "agent_id": str(self.agent_id) if self.agent_id else None,
-            "title": self.title,
-            "confidence": None if self.confidence is None else round(self.confidence, 3),
-            "proposal": dict(self.proposal),
-            "status": self.status,
-            "note": self.note,
-            "created_at": self.created_at.isoformat(),
-            "decided_at": self.decided_at.isoformat() if self.decided_at else None,
-            "decided_by": self.decided_by,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import TypedDict
+from dataclasses import dataclass, field
 
+from dtrag.core.response import described, response
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import InvalidInput
 
@@ -47,48 +47,38 @@ def next_version(parent: str, kinds: Collection[str], taken: Collection[str] = (
 
 
 Path = tuple[str, ...]
-PathChange = TypedDict("PathChange", {"from": list[str], "to": list[str]})
 
 
-class DiffView(TypedDict):
-    """A difference for display."""
+@dataclass(frozen=True, slots=True, order=True)
+class PathChange:
+    """A category before and after."""
 
-    base: str
-    version: str
-    added: list[list[str]]
-    removed: list[list[str]]
-    moved: list[PathChange]
-    renamed: list[PathChange]
-    merged: list[PathChange]
+    __pydantic_config__ = response("PairShape")
+
+    before: Path = field(metadata={**described("The path before."), "alias": "from"})
+    to: Path = field(metadata=described("The path after."))
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Differences of `version` from `base`; pairs are (path in base, path in version)."""
+    """The differences between a version and its base."""
+
+    __pydantic_config__ = response("DiffShape")
 
     base: str
+    """The base version."""
     version: str
+    """The compared version."""
     added: tuple[Path, ...]
+    """Categories that are not in the base."""
     removed: tuple[Path, ...]
-    moved: tuple[tuple[Path, Path], ...]
-    renamed: tuple[tuple[Path, Path], ...]
-    merged: tuple[tuple[Path, Path], ...]
-
-    def as_dict(self) -> DiffView:
-        """For display, with plain values."""
-        return {
-            "base": self.base,
-            "version": self.version,
-            "added": [list(path) for path in self.added],
-            "removed": [list(path) for path in self.removed],
-            "moved": _changes(self.moved),
-            "renamed": _changes(self.renamed),
-            "merged": _changes(self.merged),
-        }
-
-
-def _changes(pairs: tuple[tuple[Path, Path], ...]) -> list[PathChange]:
-    return [{"from": list(before), "to": list(after)} for before, after in pairs]
+    """Categories that are only in the base."""
+    moved: tuple[PathChange, ...]
+    """Categories with another parent."""
+    renamed: tuple[PathChange, ...]
+    """Categories with another name."""
+    merged: tuple[PathChange, ...]
+    """Categories whose documents were merged into another one."""
 
 
 def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = None) -> Diff:
@@ -98,7 +88,7 @@ def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = N
     """
     both = [node for node in base.nodes if node in version.nodes]
     into = {node: to for node, to in (merged or {}).items() if node in base.nodes and node not in version.nodes}
-    pairs = {node: (base.path(node), version.path(node)) for node in both}
+    pairs = {node: PathChange(base.path(node), version.path(node)) for node in both}
     moved = [node for node in both if base.nodes[node].parent_id != version.nodes[node].parent_id]
     renamed = [node for node in both if base.nodes[node].name != version.nodes[node].name]
     return Diff(
@@ -108,7 +98,7 @@ def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = N
         tuple(sorted(base.path(node) for node in base.nodes if node not in version.nodes and node not in into)),
         tuple(sorted(pairs[node] for node in moved)),
         tuple(sorted(pairs[node] for node in renamed)),
-        tuple(sorted((base.path(node), version.path(to)) for node, to in into.items())),
+        tuple(sorted(PathChange(base.path(node), version.path(to)) for node, to in into.items())),
     )
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.core.response import plain
 from dtrag.delivery.cli.console import Facts, Rows, data, plural, show_json, show_result
 from dtrag.delivery.cli.context import Json, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.app import App
-    from dtrag.core.agent import Agent, Spending
+    from dtrag.core.agent import Agent, SpendingToday
     from dtrag.core.documents import SearchMetrics, SearchResult
     from dtrag.core.taxonomy.tree import Taxonomy
-    from dtrag.governance.agents import Budget
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Agents: experts on branches of your documents.")
 
@@ -49,7 +49,7 @@ def create(
 
     agent, active = with_app(context, create_agent)
     absent = [f"{path} is not in the tree yet; no document belongs to it." for path in agent.unresolved(active)]
-    return show_result(as_json, agent.as_dict(active), f"Created {agent.agent_id} ({agent.name})", notes=absent)
+    return show_result(as_json, agent.view(active), f"Created {agent.agent_id} ({agent.name})", notes=absent)
 
 
 @app.command("list")
@@ -65,7 +65,7 @@ def list_agents(
         return *(await opened.agents.every(limit, offset)), await opened.agents.taxonomy()
 
     agents, total, taxonomy = with_app(context, page)
-    rows = [agent.as_dict(taxonomy) for agent in agents]
+    rows = [agent.view(taxonomy) for agent in agents]
     cells = [(str(agent.agent_id), agent.name, _branches(agent), agent.edition) for agent in agents]
     listed = Rows(("Id", "Name", "Branches", "Edition"), cells, whole=("Id", "Edition"))
     none = 'There are no agents yet. Create one with: dtrag agents create --path "AI/ML"'
@@ -78,21 +78,12 @@ def list_agents(
 def show_agent(context: typer.Context, agent_id: AgentId, as_json: Json = False) -> int:
     """Show an agent: its manifest, and today's usage of its models."""
 
-    async def load(opened: App) -> tuple[Agent, Spending, Budget, Taxonomy]:
+    async def load(opened: App) -> tuple[Agent, SpendingToday, Taxonomy]:
         agent = await opened.agents.get(agent_id)
-        usage, budget = await opened.agents.spending(agent), opened.agents.budget(agent)
-        return agent, usage, budget, await opened.agents.taxonomy()
+        return agent, await opened.agents.spending_today(agent), await opened.agents.taxonomy()
 
-    agent, usage, budget, taxonomy = with_app(context, load)
-    spending = {
-        "day": usage.day.isoformat(),
-        "calls": usage.calls,
-        "tokens": usage.tokens,
-        "krw": usage.krw,
-        "tokens_per_day": budget.tokens,
-        "krw_per_day": budget.krw,
-    }
-    retrieval, features = agent.manifest.retrieval, agent.manifest.features.as_dict()
+    agent, usage, taxonomy = with_app(context, load)
+    retrieval, features = agent.manifest.retrieval, agent.manifest.features.as_json()
     rows = [
         ("Name", agent.name),
         ("Id", str(agent.agent_id)),
@@ -100,16 +91,16 @@ def show_agent(context: typer.Context, agent_id: AgentId, as_json: Json = False)
         ("Branches", _branches(agent)),
         ("Version", agent.manifest.taxonomy_version),
         ("Candidates", f"{retrieval.bm25_topk} by words, {retrieval.vector_topk} by meaning"),
-        ("Passages", f"{retrieval.final_topk} of {retrieval.candidates} reranked"),
+        ("Passages", f"{retrieval.rerank.final_topk} of {retrieval.rerank.candidates} reranked"),
         ("Tools", ", ".join(agent.manifest.mcp_tools_allowlist) or "none"),
         ("Features", ", ".join(f"{name} {_switch_text(value)}" for name, value in features.items())),
-        ("Used today", f"{usage.tokens:,} of {budget.tokens:,} tokens"),
-        ("", f"{usage.krw:,g} of {budget.krw:,g} won"),
+        ("Used today", f"{usage.tokens:,} of {usage.tokens_per_day:,} tokens"),
+        ("", f"{usage.krw:,g} of {usage.krw_per_day:,g} won"),
     ]
     unresolved = agent.unresolved(taxonomy)
     if unresolved:
         rows.insert(4, ("Not in tree", ", ".join(unresolved)))
-    return show_result(as_json, {**agent.as_dict(taxonomy), "spending": spending}, Facts(rows))
+    return show_result(as_json, {**plain(agent.view(taxonomy)), "spending": usage}, Facts(rows))
 
 
 @app.command("export")
@@ -128,7 +119,7 @@ def export(
     if output is not None:
         output.write_text(manifest_yaml(agent.manifest), "utf-8")
     if as_json:
-        show_json(agent.manifest.as_dict())
+        show_json(agent.manifest)
     elif output is None:
         data().out(manifest_yaml(agent.manifest), end="", highlight=False)
     return OK

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.core.response import plain
 from dtrag.delivery.cli import cbr_cases, cbr_checks
 from dtrag.delivery.cli.console import (
     Facts,
@@ -67,10 +68,11 @@ def stats(context: typer.Context, as_json: Json = False) -> int:
 
     statistics, evidence = with_app(context, read)
     from dtrag.core.cases.statistics import Readiness
-    from dtrag.memory.case_results import statistics_row
+    from dtrag.memory.case_views import StatisticsView
 
     readiness = Readiness.of(statistics)
-    value = {**statistics_row(statistics), "neural_selector_ready": readiness.ready, "reuse": evidence.as_dict()}
+    figures = plain(StatisticsView.of(statistics))
+    value = {**figures, "neural_selector_ready": readiness.ready, "reuse": evidence.as_dict()}
     largest = sorted(statistics.category_distribution.items(), key=lambda row: (-row[1], row[0]))
     rows = [
         ("Cases", f"{statistics.total_cases:,} active, {statistics.archived_cases:,} archived"),
@@ -98,7 +100,7 @@ def logs(
 ) -> int:
     """List the newest interactions, newest first."""
     newest = with_app(context, lambda opened: opened.cases.logs(limit, success_only=success_only))
-    from dtrag.memory.case_results import log_row
+    from dtrag.memory.case_views import InteractionView
 
     rows = [
         (
@@ -112,7 +114,7 @@ def logs(
     ]
     listed = Rows(("Time (UTC)", "Question", "Cases", "Vote", "Id"), rows, whole=("Cases",))
     count = plural(len(newest), "interaction") if newest else "There are no such interactions."
-    return show_result(as_json, {"logs": [log_row(log) for log in newest], "limit": limit}, listed, notes=[count])
+    return show_result(as_json, {"logs": list(map(InteractionView.of, newest)), "limit": limit}, listed, notes=[count])
 
 
 @app.command("export")
@@ -136,9 +138,9 @@ def export(
     import json
     from datetime import UTC, datetime
 
-    from dtrag.memory.case_results import training_data
+    from dtrag.memory.case_views import ExportView
 
-    rows = training_data(exported, datetime.now(UTC).isoformat())
+    rows = plain(ExportView.of(exported, datetime.now(UTC)))
     if output is None:
         show_json(rows)
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from dtrag.core.response import plain
 from dtrag.delivery.cli.console import Facts, Rows, note, plural, show_result
 from dtrag.delivery.cli.context import Json, question_of, with_app
 from dtrag.errors import InvalidInput
@@ -60,11 +61,11 @@ def suggest(
             prefix=subcategories,
         ),
     )
-    from dtrag.memory.case_results import case_row
+    from dtrag.memory.case_views import CaseView
 
     value = {
         "query": text,
-        "suggestions": [{**case_row(case), "similarity_score": score} for case, score in suggested.cases],
+        "suggestions": [{**plain(CaseView.of(case)), "similarity_score": score} for case, score in suggested.cases],
         "similarity_method": suggested.method.value,
         "execution_time_ms": suggested.milliseconds,
         "log_id": suggested.log_id,
@@ -132,7 +133,7 @@ def add(
 def show(context: typer.Context, case_id: CaseId, as_json: Json = False) -> int:
     """Show one case, archived or not."""
     case = with_app(context, lambda opened: opened.cases.get(case_id))
-    from dtrag.memory.case_results import case_row
+    from dtrag.memory.case_views import CaseView
 
     rows = [
         ("Id", case.case_id),
@@ -149,7 +150,7 @@ def show(context: typer.Context, case_id: CaseId, as_json: Json = False) -> int:
         ("Created", case.created_at.isoformat()),
         ("Changed", case.updated_at.isoformat()),
     ]
-    return show_result(as_json, case_row(case), Facts(rows))
+    return show_result(as_json, CaseView.of(case), Facts(rows))
 
 
 def list_cases(
@@ -166,7 +167,7 @@ def list_cases(
 ) -> int:
     """List the cases by id."""
     page = with_app(context, lambda opened: opened.cases.page(limit, after, status=status, stale=stale))
-    from dtrag.memory.case_results import listed_row
+    from dtrag.memory.case_views import listed_case
 
     rows = [
         (
@@ -182,7 +183,7 @@ def list_cases(
     more = "" if page.next is None else f"More: dtrag cbr list --after {page.next}"
     return show_result(
         as_json,
-        {"cases": [listed_row(row) for row in page.cases], "limit": limit, "next": page.next},
+        {"cases": list(map(listed_case, page.cases)), "limit": limit, "next": page.next},
         Rows(("Id", "Question", "Quality", "Votes", "State"), rows, whole=("Quality", "Votes", "State")),
         notes=[count, more],
     )
@@ -268,6 +269,6 @@ def _metadata(text: str | None) -> dict[str, Any]:
 
 
 def _show_change(word: str, case: Case, as_json: bool) -> int:
-    from dtrag.memory.case_results import case_row
+    from dtrag.memory.case_views import CaseView
 
-    return show_result(as_json, case_row(case), f"{word} {case.case_id}")
+    return show_result(as_json, CaseView.of(case), f"{word} {case.case_id}")

@@ -11,13 +11,14 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urlsplit
 
+from dtrag.core.response import plain
 from dtrag.delivery.cli.exit_codes import OK, OutputClosed
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Facts:
 
 
 def show_result(
-    as_json: bool, value: Mapping[str, object], *parts: Rows | Facts | str, notes: Iterable[str] = ()
+    as_json: bool, value: object, *parts: Rows | Facts | str, notes: Iterable[str] = ()
 ) -> int:
     """Print what a command did: with `--json` the object, else the parts on stdout and the notes on stderr; returns OK.
 
@@ -92,11 +93,11 @@ def show_result(
     return OK
 
 
-def show_json(value: Mapping[str, object]) -> None:
-    """Print the JSON object of a command."""
+def show_json(value: object) -> None:
+    """Print the JSON object of a command: a mapping, or a value of the core."""
     plain_ascii = not (sys.stdout.encoding or "").lower().startswith("utf")
     try:
-        sys.stdout.write(json.dumps(value, ensure_ascii=plain_ascii, indent=2, default=str) + "\n")
+        sys.stdout.write(json.dumps(plain(value), ensure_ascii=plain_ascii, indent=2, default=str) + "\n")
         sys.stdout.flush()
     except BrokenPipeError as error:
         raise OutputClosed from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from dtrag.core.response import plain
 from dtrag.delivery.cli.console import Rows, show_result
 from dtrag.delivery.cli.context import Json, run_async, with_app
 from dtrag.delivery.cli.eval_options import EvaluationCall, Must, evaluation, run_of
@@ -159,7 +160,7 @@ def runs(
     ]
     none = "" if summaries else "No run was kept yet. Keep one with: dtrag eval answers DIR --keep"
     shown = Rows(("run", "time", "kind", "dataset", "questions"), rows, whole=("run",))
-    return show_result(as_json, {"evaluations": [run.as_dict() for run in summaries]}, shown, notes=[none])
+    return show_result(as_json, {"evaluations": summaries}, shown, notes=[none])
 
 
 @app.command("quality")
@@ -188,7 +189,7 @@ def quality(
     from dtrag.evaluation.quality_set import rows_of
 
     run, notes = run_async(_quality(settings, read_answer_set(call.folder, call.corpus, call.limit, must)))
-    return call.finish(run, settings, rows_of(run), run.summary().as_dict(), notes)
+    return call.finish(run, settings, rows_of(run), plain(run.summary()), notes)
 
 
 async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRun, list[str]]:
@@ -241,7 +242,7 @@ def cbr(
 
     dataset = read_retrieval_set(call.folder, call.corpus, call.limit)
     run, facts, notes = run_async(_measure_cases(settings, dataset, Plan(wrong_ratings=wrong, corrections=corrections)))
-    measured = cast("Mapping[str, object]", {**run.summary().as_dict(), "taught": facts})
+    measured = {**plain(run.summary()), "taught": facts}
     return call.finish(run, settings, rows_of(run, facts), measured, notes)
 
 

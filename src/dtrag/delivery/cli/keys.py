@@ -69,7 +69,7 @@ def create(
         )
 
     created = with_app(context, create_key)
-    row = {"key": created.key.as_dict(now), "secret": created.secret, "unresolved_paths": list(created.unresolved)}
+    row = {"key": created.key.view(now), "secret": created.secret, "unresolved_paths": list(created.unresolved)}
     advice = "Store it now: it is not shown again. Send it as: Authorization: Bearer …"
     show_result(as_json, row, created.secret, notes=[advice])
     for path in created.unresolved:
@@ -86,7 +86,7 @@ def list_keys(context: typer.Context, as_json: Json = False) -> int:
     rows = [(key.name, key.role, _scope(key), key.state(now), _day(key.last_used_at)) for key in keys]
     count = plural(len(keys), "key") if keys else NO_KEYS
     listed = Rows(("Name", "Role", "Scope", "State", "Last used"), rows, whole=("Role", "State"))
-    return show_result(as_json, {"keys": [key.as_dict(now) for key in keys]}, listed, notes=[count])
+    return show_result(as_json, {"keys": [key.view(now) for key in keys]}, listed, notes=[count])
 
 
 @app.command("revoke")
@@ -97,7 +97,7 @@ def revoke(
 ) -> int:
     """Revoke a key; running services refuse it within five seconds."""
     revoked = with_app(context, lambda opened: opened.keys.revoke(name))
-    row = revoked.as_dict(datetime.datetime.now(datetime.UTC))
+    row = revoked.view(datetime.datetime.now(datetime.UTC))
     return show_result(as_json, {"key": row}, f"Revoked {revoked.name}")
 
 

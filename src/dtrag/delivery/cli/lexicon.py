@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.core.response import plain
 from dtrag.delivery.cli.console import Rows, note, plural, show_json, show_result
 from dtrag.delivery.cli.context import Direct, Json, question_of, with_app
 from dtrag.delivery.cli.exit_codes import OK
@@ -42,7 +43,7 @@ def list_entries(
     """
     from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, built_in
 
-    rows = [{"field": OWN_FIELD, **entry.as_dict()} for entry in _own_entries(context, direct=direct)] + [
+    rows = [{"field": OWN_FIELD, **plain(entry)} for entry in _own_entries(context, direct=direct)] + [
         {"field": entry.field, "number": None, "spoken": list(entry.spoken), "official": list(entry.official)}
         for entry in built_in().entries
     ]
@@ -136,7 +137,7 @@ def add(
         return await opened.lexicon.add_all([(spoken or [], official or [])])
 
     entries = with_app(context, added)
-    rows = [entry.as_dict() for entry in entries]
+    rows = [plain(entry) for entry in entries]
     count = f"{plural(len(entries), 'entry')} added" if entries else "Nothing was added: the lexicon has this already."
     return show_result(as_json, {"added": rows}, *map(_line, rows), notes=[count])
 
@@ -152,7 +153,7 @@ def remove(
     """Remove an own entry. This applies to the next question."""
     number_or_form = int(entry) if entry.isdecimal() and len(entry) < 10 else entry
     removed = with_app(context, lambda opened: opened.lexicon.remove(number_or_form))
-    return show_result(as_json, {"removed": removed.as_dict()}, f"Removed {_line(removed.as_dict())}")
+    return show_result(as_json, {"removed": removed}, f"Removed {_line(plain(removed))}")
 
 
 @app.command("suggest")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +53,7 @@ def diff(
     differences = _differences(context, compared, direct=direct)
 
     if as_json:
-        show_json({"differences": [asdict(each) for each in differences]})
+        show_json({"differences": differences})
     elif as_html:
         data().file.write(page(differences))
     else:
@@ -152,7 +151,7 @@ def stale(
 
     citations = read(context, lambda source: source.stale(regulation, as_of), direct=direct)
     count = f"{plural(len(citations), 'citation')} older than what they cite"
-    value = {"stale": [asdict(citation) for citation in citations]}
+    value = {"stale": citations}
     return show_result(as_json, value, *map(_described, citations), notes=[count])
 
 

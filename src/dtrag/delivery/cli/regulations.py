@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,9 +58,7 @@ def verify(
     text = _standard_input() if file == "-" else run_async(_file_text(invocation(context).settings(), Path(file)))
     verified = read(context, lambda source: source.verify(text, regulation, as_of), direct=direct)
     if as_json:
-        citations = [asdict(citation) for citation in verified.citations]
-        quotations = [asdict(quotation) for quotation in verified.quotations]
-        show_json({"citations": citations, "counts": verified.counts, "quotations": quotations})
+        show_json(verified)
     else:
         line_starts = [0, *(place + 1 for place, character in enumerate(text) if character == "\n")]
         for citation in verified.citations:
@@ -107,7 +104,7 @@ def list_regulations(
         count = f"No regulation with a text of {as_of} is stored. Without --as-of, the list has those of today."
     elif not regulations:
         count = "None of the documents is a regulation. Index a regulation book with: dtrag ingest FILE"
-    value = {"regulations": [asdict(summary) for summary in regulations]}
+    value = {"regulations": regulations}
     return show_result(as_json, value, Rows(("Name", "Code", "Articles", "Appendices", "Addenda"), rows), notes=[count])
 
 
@@ -134,7 +131,7 @@ def show_provision(
 
     shown = read(context, lambda source: source.provision(" ".join(reference), as_of), direct=direct)
     if as_json:
-        show_json(asdict(shown))
+        show_json(shown)
         return OK
     rows = [
         ("Article", f"{shown.name}({shown.title})" if shown.title else shown.name),
@@ -179,7 +176,7 @@ def show_citations(
     kinds = Counter(citation.kind for citation in citations)
     counted = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
     count = f"{plural(len(citations), 'citation')}" + (f": {counted}" if counted else "")
-    return show_result(as_json, {"citations": [asdict(citation) for citation in citations]}, *lines, notes=[count])
+    return show_result(as_json, {"citations": citations}, *lines, notes=[count])
 
 
 def _details(shown: ShownProvision) -> Iterator[tuple[str, str]]:

@@ -81,7 +81,7 @@ def show(
         ]
     if item.note:
         rows.append(("Note", item.note))
-    return show_result(as_json, item.as_dict(), Facts(rows))
+    return show_result(as_json, item, Facts(rows))
 
 
 @app.command("approve")
@@ -153,7 +153,7 @@ def skip(context: typer.Context, item_id: ItemId, note: Note = "", as_json: Json
 
 def _list(context: typer.Context, limit: int, offset: int, as_json: bool) -> int:
     items, total = with_app(context, lambda opened: opened.review.waiting(limit, offset))
-    value = {"items": [item.as_dict() for item in items], "total": total, "limit": limit, "offset": offset}
+    value = {"items": items, "total": total, "limit": limit, "offset": offset}
     cells = [(str(item.item_id), f"{item.confidence:.2f}", _subject(item), _proposal(item)) for item in items]
     listed = Rows(("Id", "Sure", "About", "Proposal"), cells, whole=("Id", "Sure"))
     count = f"{len(items):,} of {plural(total, 'item')}" if total else "The review queue is empty."
@@ -163,7 +163,7 @@ def _list(context: typer.Context, limit: int, offset: int, as_json: bool) -> int
 def _decide(context: typer.Context, decision: Callable[[Review], Awaitable[Item]], as_json: bool) -> int:
     item = with_app(context, lambda opened: decision(opened.review))
     where = f": {_proposal(item)}" if item.kind == "classification" and item.status != "skipped" else ""
-    return show_result(as_json, item.as_dict(), f"{item.status.capitalize()} {item.item_id}{where}")
+    return show_result(as_json, item, f"{item.status.capitalize()} {item.item_id}{where}")
 
 
 def _with_hashes(passages: Sequence[str]) -> tuple[list[str], dict[str, str]]:

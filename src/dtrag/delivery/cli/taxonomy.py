@@ -33,7 +33,7 @@ def list_versions(context: typer.Context, as_json: Json = False) -> int:
         (row.version, _state(row), row.parent or "", f"{row.created_at:%Y-%m-%d}", row.rationale) for row in versions
     ]
     listed = Rows(("Version", "State", "Parent", "Created", "Why"), rows, whole=("Version", "State", "Parent"))
-    value = {"versions": [row.as_dict() for row in versions]}
+    value = {"versions": versions}
     return show_result(as_json, value, listed, notes=[plural(len(versions), "version")])
 
 
@@ -64,9 +64,9 @@ def show_diff(
     lines = [f"added    {'/'.join(path)}" for path in changes.added]
     lines += [f"removed  {'/'.join(path)}" for path in changes.removed]
     for kind in ("moved", "renamed", "merged"):
-        lines += [f"{kind:8} {'/'.join(before)} -> {'/'.join(after)}" for before, after in getattr(changes, kind)]
+        lines += [f"{kind:8} {'/'.join(pair.before)} -> {'/'.join(pair.to)}" for pair in getattr(changes, kind)]
     same = "" if lines else f"{changes.base} and {changes.version} are the same tree."
-    return show_result(as_json, changes.as_dict(), *lines, notes=[same])
+    return show_result(as_json, changes, *lines, notes=[same])
 
 
 @app.command("propose")
@@ -122,11 +122,11 @@ def import_tree(context: typer.Context, file: Input, as_json: Json = False) -> i
 
 def _show_proposed(proposed: TreeVersion, as_json: bool) -> int:
     advice = f"Not active yet. Its effects: dtrag taxonomy preview {proposed.version}"
-    return show_result(as_json, proposed.as_dict(), proposed.version, notes=[advice])
+    return show_result(as_json, proposed, proposed.version, notes=[advice])
 
 
 def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
-    moved = [(f"{row.documents:,}", _path(row.before), _path(row.after), row.titles[0]) for row in effects.moved]
+    moved = [(f"{row.documents:,}", _path(row.before), _path(row.to), row.titles[0]) for row in effects.moved]
     access = [(f"{row.kind} {row.name}", f"+{row.gained:,}", f"-{row.lost:,}") for row in effects.access]
     examples = [
         f"{row.name} {sign} {example.title} ({_path(example.path)})"
@@ -138,7 +138,7 @@ def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
     counts = f"{plural(effects.documents, 'document')} moved, access of {len(effects.access)} changed"
     return show_result(
         as_json,
-        effects.as_dict(),
+        effects,
         Rows(("Documents", "From", "To", "Such as"), moved, whole=("Documents",)),
         Rows(("Who", "Gains", "Loses"), access, whole=("Gains", "Loses")),
         *examples,

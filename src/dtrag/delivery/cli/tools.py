@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,7 +31,7 @@ def list_tools(context: typer.Context, as_json: Json = False) -> int:
     waiting = [tool.name for tool in tools if tool.state in {"new", "changed"}]
     return show_result(
         as_json,
-        {"tools": [tool.as_dict() for tool in tools], "servers": [asdict(server) for server in servers]},
+        {"tools": tools, "servers": servers},
         Rows(("Name", "State", "What it does"), [(tool.name, _state(tool), _summary(tool)) for tool in tools]),
         notes=[
             *(
@@ -63,7 +62,7 @@ def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
         rows.append(("Approved", f"by {tool.approved_by} on {tool.approved_at:%Y-%m-%d}"))
     rows += [("Description", tool.description), ("Input", json.dumps(tool.input_schema, ensure_ascii=False, indent=2))]
     rows += [("Fingerprint", tool.fingerprint)] if tool.fingerprint else []
-    return show_result(as_json, tool.as_dict(), Facts(rows))
+    return show_result(as_json, tool, Facts(rows))
 
 
 @app.command("run")
@@ -87,7 +86,7 @@ def run(
 
     result = with_app(context, execute)
     if as_json:
-        show_json(asdict(result))
+        show_json(result)
     elif result.success:
         data().print(safe(_result_text(result.result)), soft_wrap=True)
         if result.note:
@@ -114,7 +113,7 @@ def approve(
     described = f"Its description: {' '.join(approved.description.split())[:300]}"
     return show_result(
         as_json,
-        approved.as_dict(),
+        approved,
         f"Approved {approved.name}",
         notes=[described, f"Fingerprint: {approved.fingerprint}"],
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -193,4 +192,4 @@ def feedback(
     outcome = with_app(context, give)
     case = f" {outcome.case_id}" if outcome.case_id else ""
     done = f"{_WORDS[outcome.effect]}{case}: {outcome.feedback.value}"
-    return show_result(as_json, asdict(outcome), done, notes=[outcome.note])
+    return show_result(as_json, outcome, done, notes=[outcome.note])

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 
 from dtrag.core.lexicon_entry import LexiconEntry
+from dtrag.core.response import plain
 from dtrag.core.text.analysis import normalise, terms
 from dtrag.errors import Advice, InvalidInput
 from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, Entry, words_of
@@ -80,7 +81,7 @@ def _as_object(syllable: str) -> str:
 
 def as_stored(entries: Sequence[LexiconEntry], next_number: int) -> dict[str, object]:
     """The value of the setting."""
-    return {"next": next_number, "entries": [entry.as_dict() for entry in entries]}
+    return {"next": next_number, "entries": plain(list(entries))}
 
 
 def from_stored(value: object) -> list[LexiconEntry]:

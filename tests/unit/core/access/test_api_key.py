@@ -51,7 +51,7 @@ def test_a_string_of_another_form_is_not_looked_up() -> None:
 def test_neither_secret_nor_digest_is_displayed() -> None:
     secret = new_secret()
     key = key_of(secret)
-    for shown in (repr(key), repr(key.as_dict(NOW))):
+    for shown in (repr(key), repr(key.view(NOW))):
         assert secret not in shown and secret[15:] not in shown
         assert repr(key.digest) not in shown and key.digest.hex() not in shown
 

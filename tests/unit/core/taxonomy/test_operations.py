@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dtrag.core.taxonomy.apply import applied, check, nearest
 from dtrag.core.taxonomy.operations import operations
 from dtrag.core.taxonomy.tree import MAX_DEPTH, ROOT, UNCLASSIFIED, Node, Taxonomy
-from dtrag.core.taxonomy.versions import diff, next_version, parse_version
+from dtrag.core.taxonomy.versions import PathChange, diff, next_version, parse_version
 from dtrag.errors import InvalidInput
 
 NAMES = ("ai", "ml", "hr", "nlp", "ops", "law")
@@ -90,7 +90,7 @@ def test_a_diff_contains_exactly_the_operations(seed: int) -> None:
     assert len(found.removed) + len(found.merged) <= len(base.nodes.keys() - kept)
     assert len(found.moved) == sum(base.nodes[n].parent_id != done.taxonomy.nodes[n].parent_id for n in kept)
     back = diff(done.taxonomy, base)
-    assert sorted((after, before) for before, after in found.renamed) == list(back.renamed)
+    assert sorted(PathChange(pair.to, pair.before) for pair in found.renamed) == list(back.renamed)
     assert back.added == tuple(sorted(base.path(node) for node in base.nodes.keys() - kept))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 
 from psycopg.types.json import Json
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.evaluation_run import EvaluationRun, RunSummary
+from dtrag.core.evaluation_run import EvaluationRun, Measure, RunSummary
+from dtrag.core.response import plain
 
 
 class PostgresEvaluations:
@@ -21,7 +23,7 @@ class PostgresEvaluations:
     async def add(self, run: EvaluationRun) -> None:
         """See `EvaluationStore`."""
         self._database.require_space()
-        values = {"run_id": run.run_id, "created_at": run.created_at, "run": Json(run.as_dict())}
+        values = {"run_id": run.run_id, "created_at": run.created_at, "run": Json(plain(run.report()))}
         async with self._database.connection("owner") as connection:
             await connection.execute(self._sql["add"], values)
 
@@ -40,9 +42,13 @@ class PostgresEvaluations:
         }
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(self._sql["newest"], values)).fetchall()
-        return [RunSummary(**row) for row in rows]
+        return [RunSummary(**{**row, "measures": _measures(row["measures"])}) for row in rows]
 
     async def delete(self, run_id: uuid.UUID) -> bool:
         """See `EvaluationStore`."""
         async with self._database.connection("owner") as connection:
             return (await connection.execute(self._sql["delete"], {"run_id": run_id})).rowcount > 0
+
+
+def _measures(stored: Mapping[str, Mapping[str, float] | None]) -> dict[str, Measure | None]:
+    return {name: None if measure is None else Measure(**measure) for name, measure in stored.items()}

@@ -142,7 +142,7 @@ async def _previewed(connection: Connection, change: Change, now: datetime) -> P
     return Preview(
         change.after.version,
         change.before.version,
-        tuple(sorted(moved, key=lambda row: (-row.documents, row.before, row.after))),
+        tuple(sorted(moved, key=lambda row: (-row.documents, row.before, row.to))),
         tuple(access),
     )
 

@@ -10,9 +10,9 @@ from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
 from dtrag.core.access.scope import Grant
-from dtrag.core.agent import Agent
+from dtrag.core.agent import Agent, AgentView, SpendingToday
 from dtrag.core.editions import parse_date
-from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.chat_turn import note_streamed_answer
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.filter_policy import refuse_bypass
@@ -30,10 +30,7 @@ from dtrag.delivery.api.schemas.agents import (
     AgentReachBody,
     AgentReachShape,
     AgentSearch,
-    AgentShape,
     Editions,
-    EditionShape,
-    SpendingShape,
 )
 from dtrag.delivery.api.schemas.base import Offset, extended
 from dtrag.delivery.api.schemas.errors import failures
@@ -53,14 +50,14 @@ _QUESTION_ERRORS = failures(400, 403, 404, 413, 415, 422, 503)
 
 
 @posting.post("/agents/from-category", responses=_CREATE_ERRORS, dependencies=WRITE)
-async def create(request: Request, body: AgentBody) -> AgentShape:
+async def create(request: Request, body: AgentBody) -> AgentView:
     """Create an agent that sees only these branches."""
     app = app_of(request)
     agent = await app.agents.create(
         body.version, body.node_paths, body.options, name=body.name, caller=caller_of(request)
     )
     _subject(request, agent)
-    return _shape(agent, await app.agents.taxonomy())
+    return agent.view(await app.agents.taxonomy())
 
 
 @router.get("/agents", responses=failures(422, 503), dependencies=READ)
@@ -73,17 +70,17 @@ async def agents(
     app = app_of(request)
     page, total = await app.agents.every(limit, offset, caller=caller_of(request))
     taxonomy = await app.agents.taxonomy()
-    return AgentList(agents=[_shape(agent, taxonomy) for agent in page], total=total, limit=limit, offset=offset)
+    return AgentList(agents=[agent.view(taxonomy) for agent in page], total=total, limit=limit, offset=offset)
 
 
 @router.get("/agents/{agent_id}", responses=_GET_ERRORS, dependencies=READ)
-async def agent(request: Request, agent_id: str) -> AgentShape:
+async def agent(request: Request, agent_id: str) -> AgentView:
     """An agent with its manifest."""
-    return _shape(await _agent(request, agent_id), await app_of(request).agents.taxonomy())
+    return (await _agent(request, agent_id)).view(await app_of(request).agents.taxonomy())
 
 
 @posting.put("/agents/{agent_id}", responses=_UPDATE_ERRORS, dependencies=WRITE)
-async def update(request: Request, agent_id: str, body: AgentChange) -> AgentShape:
+async def update(request: Request, agent_id: str, body: AgentChange) -> AgentView:
     """Store a new edition of its manifest; earlier ones are kept."""
     app = app_of(request)
     changed = await app.agents.update(
@@ -96,7 +93,7 @@ async def update(request: Request, agent_id: str, body: AgentChange) -> AgentSha
         caller=caller_of(request),
     )
     _subject(request, changed)
-    return _shape(changed, await app.agents.taxonomy())
+    return changed.view(await app.agents.taxonomy())
 
 
 @router.delete("/agents/{agent_id}", status_code=204, responses=_GET_ERRORS, dependencies=WRITE)
@@ -136,15 +133,13 @@ async def editions(request: Request, agent_id: str) -> Editions:
     """All manifests of the agent, the newest first."""
     _subject(request, await _agent(request, agent_id))
     stored = await app_of(request).agents.editions(agent_id, caller=caller_of(request))
-    return Editions(editions=[EditionShape.of(edition) for edition in stored])
+    return Editions(editions=stored)
 
 
 @router.get("/agents/{agent_id}/spending", responses=_GET_ERRORS, dependencies=READ)
-async def spending(request: Request, agent_id: str) -> SpendingShape:
+async def spending(request: Request, agent_id: str) -> SpendingToday:
     """Today's usage of the agent's models (UTC), and its budget."""
-    agent = await _agent(request, agent_id)
-    service = app_of(request).agents
-    return SpendingShape.of(await service.spending(agent), service.budget(agent))
+    return await app_of(request).agents.spending_today(await _agent(request, agent_id))
 
 
 @router.get("/agents/{agent_id}/reach", responses=_GET_ERRORS, dependencies=READ)
@@ -227,10 +222,6 @@ async def _agent(request: Request, agent_id: str) -> Agent:
 
 def _subject(request: Request, agent: Agent) -> None:
     request.state.subjects = [str(agent.agent_id)]
-
-
-def _shape(agent: Agent, taxonomy: Taxonomy) -> AgentShape:
-    return AgentShape.model_validate(agent.as_dict(taxonomy))
 
 
 router.include_router(posting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -10,32 +11,31 @@ from fastapi import APIRouter, Query, Request, Response
 
 from dtrag.core.cases.case import FeedbackType, SimilarityMethod
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, Readiness
+from dtrag.core.response import plain
+from dtrag.core.statements import all_statements
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN, READ, WRITE, caller_of
 from dtrag.delivery.api.schemas.cbr import (
-    AddedCase,
     CaseBody,
     CaseChangeBody,
     CaseList,
-    CaseShape,
     ChangedCase,
     ChangedQuality,
     DeletedCase,
-    ExportResponse,
     FeedbackBody,
     FeedbackResponse,
     LogList,
     LogReadiness,
-    LogShape,
     QualityBody,
     StatsResponse,
     SuggestBody,
     SuggestResponse,
 )
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.memory.case_results import CaseExport
+from dtrag.memory.case_results import CaseExport, notes_on
+from dtrag.memory.case_views import CaseView, ExportView, InteractionView, NewCaseView
 from dtrag.memory.cases import MAX_LIMIT
 
 router = APIRouter(tags=["cbr"])
@@ -90,11 +90,12 @@ async def feedback(request: Request, body: FeedbackBody) -> FeedbackResponse:
 
 
 @posting.post("/cbr/case", responses=_CHANGE_ERRORS, dependencies=WRITE)
-async def add(request: Request, body: CaseBody) -> AddedCase:
+async def add(request: Request, body: CaseBody) -> NewCaseView:
     """Add a case. The passages that it cites must be in your scope."""
     case = await app_of(request).cases.add(**body.model_dump(), caller=caller_of(request))
     add_subjects(request, [case.case_id])
-    return AddedCase.added(case)
+    notes = notes_on(case)
+    return NewCaseView.of(case, notes=notes, note_statements=all_statements(notes))
 
 
 @router.get("/cbr/cases", responses=_LIST_ERRORS, dependencies=READ)
@@ -115,11 +116,11 @@ async def cases(
 
 
 @router.get("/cbr/cases/{case_id}", responses=_READ_ERRORS, dependencies=READ)
-async def case(request: Request, case_id: str) -> CaseShape:
+async def case(request: Request, case_id: str) -> CaseView:
     """One case."""
     stored = await app_of(request).cases.get(case_id, caller=caller_of(request))
     add_subjects(request, [stored.case_id])
-    return CaseShape.of(stored)
+    return CaseView.of(stored)
 
 
 @posting.put("/cbr/cases/{case_id}", responses=_CHANGE_ERRORS, dependencies=WRITE)
@@ -188,7 +189,7 @@ async def logs(
     readiness = Readiness.of(await memory.statistics(caller=caller))
     add_subjects(request, (log.log_id for log in newest))
     return LogList(
-        logs=[LogShape.of(log) for log in newest],
+        logs=list(map(InteractionView.of, newest)),
         total_count=len(newest),
         neural_selector_readiness=LogReadiness(
             sufficient_data=readiness.sufficient,
@@ -197,7 +198,7 @@ async def logs(
     )
 
 
-@router.get("/cbr/export", response_model=ExportResponse, responses=_LIST_ERRORS, dependencies=ADMIN)
+@router.get("/cbr/export", response_model=ExportView, responses=_LIST_ERRORS, dependencies=ADMIN)
 async def export(
     request: Request,
     limit: Annotated[
@@ -211,7 +212,7 @@ async def export(
 
 
 def _export_json(exported: CaseExport) -> str:
-    return ExportResponse.of(exported, _now()).model_dump_json()
+    return json.dumps(plain(ExportView.of(exported, datetime.now(UTC))), ensure_ascii=False, separators=(",", ":"))
 
 
 def _now() -> str:

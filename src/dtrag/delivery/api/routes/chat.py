@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
+from pydantic import Field
 
+from dtrag.core.answer_feedback import MAX_REASON
 from dtrag.delivery.api.chat_turn import (
     ChatTurn,
     add_turn_subjects,
@@ -24,8 +26,9 @@ from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.chat import ChatRequest, ChatResponse
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.schemas.feedback import FeedbackRequest, FeedbackResponse
+from dtrag.delivery.api.schemas.search import RequestBody, Text
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
+from dtrag.pipeline.answer_feedback import FeedbackOutcome
 from dtrag.pipeline.state import PipelineResponse
 
 router = APIRouter(route_class=JsonRoute, tags=["chat"])
@@ -33,6 +36,23 @@ _FAILURES = failures(400, 403, 404, 413, 415, 422, 503)
 _EVENTS = """Server-sent events: `step` when a step ends, `token` for pieces of the text as a model writes them,
 `replace` when the text so far is not the answer, `answered_before` and `offered` with earlier questions, `citations`,
 and finally one `done` with the body of /chat/run, or one `error` with that of an error response."""
+
+
+class AnswerFeedbackBody(RequestBody):
+    """Feedback on an answer: `rating` or `thumbs`; limits are checked when it is stored."""
+
+    trace_id: Text = Field(description="The trace_id of the answer.", examples=["8f14e45f-ceea-467f-a8d4-3f1b2c6d7e80"])
+    rating: Annotated[
+        int | None,
+        Field(json_schema_extra={"minimum": 1, "maximum": 5}, description="4 and 5 are up, 1 and 2 down, 3 neither."),
+    ] = None
+    thumbs: Annotated[
+        Text | None,
+        Field(json_schema_extra={"enum": ["up", "down", None]}, description="Instead of rating: up or down."),
+    ] = None
+    reason: Annotated[
+        Text | None, Field(json_schema_extra={"maxLength": MAX_REASON}, description="Why, for administrators.")
+    ] = None
 
 
 @router.post("/chat/run", responses=_FAILURES, dependencies=READ)
@@ -68,13 +88,13 @@ async def stream(request: Request, body: ChatRequest) -> Response:
 
 
 @router.post("/chat/feedback", responses=failures(400, 403, 404, 413, 415, 422, 503, 507), dependencies=READ)
-async def feedback(request: Request, body: FeedbackRequest) -> FeedbackResponse:
+async def feedback(request: Request, body: AnswerFeedbackBody) -> FeedbackOutcome:
     """Stores your feedback on an answer to your question; sent again, it replaces the earlier one."""
     outcome = await app_of(request).feedback.give(
         body.trace_id, rating=body.rating, thumbs=body.thumbs, reason=body.reason, caller=caller_of(request)
     )
     add_subjects(request, [outcome.trace_id])
-    return FeedbackResponse.model_validate(outcome, from_attributes=True)
+    return outcome
 
 
 async def _turn(request: Request, body: ChatRequest) -> ChatTurn:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from dtrag.core.answer_feedback import AnswerFeedback
-from dtrag.core.conversation import Turn
+from dtrag.core.conversation import Conversation, Turn
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
@@ -17,18 +17,6 @@ from dtrag.delivery.api.schemas.errors import failures
 from dtrag.pipeline.conversations import MAX_LISTED
 
 router = APIRouter(tags=["conversations"])
-
-
-class ConversationShape(BaseModel):
-    """A conversation without its turns."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    conversation_id: str = Field(description="Its id; send it with the next question to continue.")
-    created_at: TimeText = Field(description="When it began, ISO 8601 in UTC.")
-    updated_at: TimeText = Field(description="When its last question was answered.")
-    turns: int = Field(description="Number of its questions; the last 100 are stored.")
-    question: str = Field(description="The first stored question.")
 
 
 class TurnShape(BaseModel):
@@ -63,7 +51,7 @@ class TurnShape(BaseModel):
 class ConversationList(BaseModel):
     """A page of your conversations, the newest first."""
 
-    conversations: list[ConversationShape] = Field(description="The conversations of this page.")
+    conversations: list[Conversation] = Field(description="The conversations of this page.")
     total: int = Field(description="Number of all your conversations.")
     limit: int = Field(description="The requested page size.")
     offset: int = Field(description="Conversations before this page.")
@@ -72,7 +60,7 @@ class ConversationList(BaseModel):
 class ConversationResponse(BaseModel):
     """A conversation with its turns."""
 
-    conversation: ConversationShape = Field(description="Its dates and number of turns.")
+    conversation: Conversation = Field(description="Its dates and number of turns.")
     messages: list[TurnShape] = Field(description="The stored questions with their answers, oldest first.")
 
 
@@ -84,8 +72,7 @@ async def conversations(
 ) -> ConversationList:
     """Your conversations, the newest first."""
     page, total = await app_of(request).conversations.every(limit, offset, caller=caller_of(request))
-    rows = [ConversationShape.model_validate(row) for row in page]
-    return ConversationList(conversations=rows, total=total, limit=limit, offset=offset)
+    return ConversationList(conversations=page, total=total, limit=limit, offset=offset)
 
 
 @router.get("/conversations/{conversation_id}", responses=failures(403, 404, 422, 503), dependencies=READ)
@@ -96,7 +83,7 @@ async def conversation(request: Request, conversation_id: str) -> ConversationRe
     trace_ids = [turn.trace_id for turn in turns if turn.trace_id]
     feedback = await app_of(request).feedback.given(trace_ids, caller=caller_of(request))
     return ConversationResponse(
-        conversation=ConversationShape.model_validate(stored),
+        conversation=stored,
         messages=[TurnShape.of(turn, feedback.get(turn.trace_id) if turn.trace_id else None) for turn in turns],
     )
 

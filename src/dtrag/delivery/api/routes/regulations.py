@@ -6,35 +6,26 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
 
-from dtrag.core.provisions import ProvisionCitation, RegulationSummary, listed
-from dtrag.core.regulation_changes import StaleCitation
+from dtrag.core.documents import SearchResult
+from dtrag.core.provisions import ProvisionCitation, RegulationOutline, RegulationSummary, ShownProvision, listed
+from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
+from dtrag.core.verification import Verification
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.schemas.base import Offset
+from dtrag.delivery.api.schemas.base import Offset, StrictBody
 from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
-from dtrag.delivery.api.schemas.regulations import (
-    CitationsResponse,
-    DifferenceResponse,
-    OutlineShape,
-    ProvisionCitationShape,
-    ProvisionShape,
-    RegulationPage,
-    RegulationSearchBody,
-    RegulationSearchResponse,
-    RegulationShape,
-    StaleCitationShape,
-    StaleResponse,
-    VerificationBody,
-    VerificationResponse,
-)
+from dtrag.delivery.api.schemas.search import AsOf, Text
 from dtrag.packs.regulation_ko.citations import Kind
+from dtrag.packs.regulation_ko.verification.check import MAX_TEXT
+from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 
 T = TypeVar("T")
-AsOf = Annotated[
+AsOfDay = Annotated[
     str | None,
     Query(
         max_length=40,
@@ -50,13 +41,75 @@ router = APIRouter(tags=["regulations"])
 posting = APIRouter(route_class=JsonRoute, tags=["regulations"])
 
 
+class RegulationSearchBody(StrictBody):
+    """A search for articles."""
+
+    query: str = Field(
+        max_length=MAX_QUERY, description="Words or a question; a blank query has no results.", examples=["휴학 기간"]
+    )
+    top_k: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_TOP_K,
+        description="Maximum number of articles; without it 5 to 20, by the form of the question.",
+    )
+    as_of: AsOf = None
+
+
+class RegulationSearchResponse(BaseModel):
+    """The best articles, each once."""
+
+    results: list[SearchResult] = Field(
+        description="The best passage of each article, best first; its metadata has regulation, article, code, kind."
+    )
+
+
+class VerificationBody(StrictBody):
+    """A text whose citations are verified."""
+
+    text: Text = Field(
+        max_length=MAX_TEXT, description="Any text that cites regulations.", examples=["학칙 제21조에 따라 수여한다."]
+    )
+    regulation: Text | None = Field(
+        None, max_length=500, description="Name or code of the regulation of references before any name."
+    )
+    as_of: AsOf = None
+
+
+class RegulationPage(BaseModel):
+    """A page of the regulations, by name."""
+
+    regulations: list[RegulationSummary] = Field(description="The regulations of this page.")
+    total: int = Field(description="Number of regulations that you may see.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Regulations before this page.")
+
+
+class CitationsResponse(BaseModel):
+    """A page of the citations of one regulation or of all, in the order of the text."""
+
+    citations: list[ProvisionCitation] = Field(description="The citations of this page.")
+    total: int = Field(description="Number of citations of all pages.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Citations before this page.")
+
+
+class StaleResponse(BaseModel):
+    """A page of the citations that are older than what they cite."""
+
+    stale: list[StaleCitation] = Field(description="The citations of this page.")
+    total: int = Field(description="Number of such citations.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Citations before this page.")
+
+
 @router.get("/regulations", responses=failures(422, 503), dependencies=READ)
 async def regulations(
     request: Request,
     *,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
     offset: Offset = 0,
-    as_of: AsOf = None,
+    as_of: AsOfDay = None,
     name: Annotated[
         str,
         Query(
@@ -73,12 +126,7 @@ async def regulations(
     everything = listed(readable, containing=name, by_code=order == "code")
     page = everything[offset : offset + limit]
     request.state.subjects = [regulation.document_id for regulation in page]
-    return RegulationPage(
-        regulations=[RegulationShape.model_validate(regulation) for regulation in page],
-        total=len(everything),
-        limit=limit,
-        offset=offset,
-    )
+    return RegulationPage(regulations=page, total=len(everything), limit=limit, offset=offset)
 
 
 @router.get("/regulations/show", responses=failures(404, 422, 503), dependencies=READ)
@@ -92,13 +140,13 @@ async def show(
             examples=["학칙 제21조"],
         ),
     ],
-    as_of: AsOf = None,
-) -> ProvisionShape:
+    as_of: AsOfDay = None,
+) -> ShownProvision:
     """One article, appendix or addendum with its whole text and its citations."""
     scope = caller_of(request).access
     shown = await _admitted(request, lambda: app_of(request).regulations.show(reference, scope=scope, as_of=as_of))
     request.state.subjects = [shown.document_id]
-    return ProvisionShape.of(shown)
+    return shown
 
 
 @router.get("/regulations/outline", responses=failures(404, 422, 503), dependencies=READ)
@@ -107,13 +155,13 @@ async def outline(
     regulation: Annotated[
         str, Query(max_length=MAX_REFERENCE, description="Name or code of the regulation.", examples=["학칙"])
     ],
-    as_of: AsOf = None,
-) -> OutlineShape:
+    as_of: AsOfDay = None,
+) -> RegulationOutline:
     """The provisions of a regulation under their chapters and sections, and its editions."""
     regulations, scope = app_of(request).regulations, caller_of(request).access
     read = await _admitted(request, lambda: regulations.outline(regulation, scope=scope, as_of=as_of))
     request.state.subjects = [read.document_id]
-    return OutlineShape.model_validate(read)
+    return read
 
 
 @router.get("/regulations/citations", responses=failures(404, 422, 503), dependencies=READ)
@@ -133,7 +181,7 @@ async def citations(
         ),
     ] = None,
     kind: Annotated[Kind | None, Query(description="Only citations of this kind.")] = None,
-    as_of: AsOf = None,
+    as_of: AsOfDay = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
     offset: Offset = 0,
 ) -> CitationsResponse:
@@ -147,12 +195,7 @@ async def citations(
     sources, cited = await _admitted(request, read)
     page = cited[offset : offset + limit]
     request.state.subjects = _sources_of(page, sources) if regulation is None else [sources[0].document_id]
-    return CitationsResponse(
-        citations=[ProvisionCitationShape.model_validate(citation) for citation in page],
-        total=len(cited),
-        limit=limit,
-        offset=offset,
-    )
+    return CitationsResponse(citations=page, total=len(cited), limit=limit, offset=offset)
 
 
 @router.get("/regulations/diff", responses=failures(404, 422, 503), dependencies=READ)
@@ -161,12 +204,12 @@ async def diff(
     regulation: Annotated[str, Query(max_length=MAX_REFERENCE, description="Name or code of the regulation.")],
     before: Annotated[str, Query(max_length=40, description="The first day.", examples=["2023-03-01"])],
     after: Annotated[str, Query(max_length=40, description="The second day.", examples=["2024-03-01"])],
-) -> DifferenceResponse:
+) -> RegulationDiff:
     """What changed in a regulation between two days, provision by provision."""
     regulations, scope = app_of(request).regulations, caller_of(request).access
     compared = await _admitted(request, lambda: regulations.diff(regulation, before, after, scope=scope))
     request.state.subjects = list(compared.document_ids)
-    return DifferenceResponse.model_validate(compared)
+    return compared
 
 
 @router.get("/regulations/stale", responses=failures(404, 422, 503), dependencies=READ)
@@ -176,7 +219,7 @@ async def stale(
         str | None,
         Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
     ] = None,
-    as_of: AsOf = None,
+    as_of: AsOfDay = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
     offset: Offset = 0,
 ) -> StaleResponse:
@@ -190,12 +233,7 @@ async def stale(
     sources, citations = await _admitted(request, read)
     page = citations[offset : offset + limit]
     request.state.subjects = _sources_of(page, sources) if regulation is None else [sources[0].document_id]
-    return StaleResponse(
-        stale=[StaleCitationShape.model_validate(citation) for citation in page],
-        total=len(citations),
-        limit=limit,
-        offset=offset,
-    )
+    return StaleResponse(stale=page, total=len(citations), limit=limit, offset=offset)
 
 
 @posting.post("/regulations/search", responses=QUESTION_FAILURES, dependencies=READ)
@@ -211,14 +249,14 @@ async def search(request: Request, body: RegulationSearchBody) -> RegulationSear
 
 
 @posting.post("/regulations/verify", responses=failures(400, 404, 413, 415, 422, 503), dependencies=READ)
-async def verify(request: Request, body: VerificationBody) -> VerificationResponse:
+async def verify(request: Request, body: VerificationBody) -> Verification:
     """Whether what a text cites exists."""
     regulations, scope = app_of(request).regulations, caller_of(request).access
     verified = await _admitted(
         request, lambda: regulations.verify(body.text, body.regulation, scope=scope, as_of=body.as_of)
     )
     add_subjects(request, verified.document_ids)
-    return VerificationResponse.model_validate(verified)
+    return verified
 
 
 def _sources_of(

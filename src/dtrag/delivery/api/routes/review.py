@@ -2,33 +2,128 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field, model_validator
 
-from dtrag.core.taxonomy.review import Item
+from dtrag.core.taxonomy.classification import Classification
+from dtrag.core.taxonomy.review import MAX_NOTE, Item
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import READ, WRITE, caller_of
-from dtrag.delivery.api.schemas.base import Offset
+from dtrag.delivery.api.schemas.base import Offset, StrictBody
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.schemas.review import (
-    ChunkId,
-    ClassifyBody,
-    ClassifyResponse,
-    CorrectBody,
-    ItemList,
-    ItemShape,
-    NoteBody,
-    ReviewApproveBody,
-)
-from dtrag.governance.review import MAX_LIMIT
-from dtrag.governance.review_answers import MAX_PASSAGES
+from dtrag.governance.review import MAX_LIMIT, MAX_TEXT
+from dtrag.governance.review_answers import HASH_PATTERN, MAX_CHUNK_ID, MAX_PASSAGES
 
 router = APIRouter(tags=["review"])
 posting = APIRouter(route_class=JsonRoute, tags=["review"])
 
 _DECISION_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 503, 507)
+
+
+ChunkId = Annotated[str, Field(max_length=MAX_CHUNK_ID)]
+ContentHash = Annotated[str, Field(pattern=HASH_PATTERN)]
+
+
+class ClassifyBody(StrictBody):
+    """A text to be classified."""
+
+    text: str = Field(max_length=MAX_TEXT, description="The text; its first 3,000 words are used.")
+    title: str = Field("", max_length=500, description="Its title; its words have double weight.")
+    chunk_id: str | None = Field(None, max_length=200, description="Returned unchanged in the response.")
+
+
+class CandidateShape(BaseModel):
+    """A candidate category."""
+
+    path: list[str] = Field(description="The category, outermost name first.")
+    confidence: float = Field(description="Confidence in [0, 1].")
+
+
+class ClassifyResponse(BaseModel):
+    """The category of a text, among the categories visible to you."""
+
+    canonical: list[str] = Field(description="The category, outermost name first; [] for none.")
+    confidence: float = Field(description="Confidence in [0, 1].")
+    candidates: list[CandidateShape] = Field(description="That category and the next best, most confident first.")
+    reasons: list[str] = Field(description="Reasons for the reader.")
+    hitl: bool = Field(description="Whether ingestion would queue it for a human review.")
+    chunk_id: str | None = Field(description="As it was sent.")
+
+    @classmethod
+    def of(cls, result: Classification, chunk_id: str | None) -> ClassifyResponse:
+        """The response for a classification."""
+        candidates = [
+            CandidateShape(path=list(path), confidence=round(confidence, 4))
+            for path, confidence in [
+                (result.path, result.confidence),
+                *((other.path, other.confidence) for other in result.alternatives),
+            ]
+            if path
+        ]
+        return cls(
+            canonical=list(result.path),
+            confidence=round(result.confidence, 4),
+            candidates=candidates,
+            reasons=list(result.reasons),
+            hitl=not result.accepted,
+            chunk_id=chunk_id,
+        )
+
+
+class NoteBody(StrictBody):
+    """A decision."""
+
+    note: str = Field("", max_length=MAX_NOTE, description="A comment.")
+
+
+class ReviewApproveBody(NoteBody):
+    """The acceptance of a proposal."""
+
+    content_hashes: dict[ChunkId, ContentHash] | None = Field(
+        None,
+        max_length=MAX_PASSAGES * 2,
+        description="For an answer: the content_hash of each passage as you read it, by chunk_id. The decision is "
+        "refused with 409 when it would store a passage with another text.",
+        examples=[{"0b1f0a5e-6f0c-5b8e-9d3c-2f8a7c5d1e90:3": "9f86d081884c7d659a2feaa0c55ad015"}],
+    )
+
+
+class CorrectBody(ReviewApproveBody):
+    """A decision for a different category of a document, or for the passages that answer the question of an answer."""
+
+    path: list[str] | None = Field(
+        None,
+        min_length=1,
+        max_length=8,
+        description="The category of the document. Of an answer, with `passages`: publishes its question to all who "
+        "see this category and the passages.",
+        examples=[["HR", "Leave"]],
+    )
+    passages: list[ChunkId] | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_PASSAGES,
+        description="For an answer: the chunk_ids of the passages that answer its question.",
+        examples=[["0b1f0a5e-6f0c-5b8e-9d3c-2f8a7c5d1e90:3"]],
+    )
+
+    @model_validator(mode="after")
+    def _one_at_least(self) -> Self:
+        if self.path is None and self.passages is None:
+            raise ValueError("give path, for a document, or passages, for an answer")
+        return self
+
+
+class ItemList(BaseModel):
+    """A page of pending items, least confident first."""
+
+    items: list[Item] = Field(description="The items of this page.")
+    total: int = Field(description="Number of all pending items.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Items before this page.")
 
 
 @router.get("/review", responses=failures(403, 422, 503), dependencies=WRITE)
@@ -39,7 +134,7 @@ async def waiting(
 ) -> ItemList:
     """The pending items that you may see, least confident first."""
     page, total = await app_of(request).review.waiting(limit, offset, caller=caller_of(request))
-    return ItemList(items=[_shape(item) for item in page], total=total, limit=limit, offset=offset)
+    return ItemList(items=page, total=total, limit=limit, offset=offset)
 
 
 @router.get("/review/{item_id}", responses=failures(403, 404, 422, 503), dependencies=WRITE)
@@ -50,14 +145,14 @@ async def item(
         list[ChunkId] | None,
         Query(max_length=MAX_PASSAGES, description="For an answer: further passages to show, by chunk_id."),
     ] = None,
-) -> ItemShape:
+) -> Item:
     """One item, pending or decided."""
     found = await app_of(request).review.get(item_id, passages=passage or (), caller=caller_of(request))
     return _item_response(request, found)
 
 
 @posting.post("/review/{item_id}/approve", responses=_DECISION_ERRORS, dependencies=WRITE)
-async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> ItemShape:
+async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> Item:
     """Accept the proposal: a document moves to its category and becomes an example for classification.
 
     A 409 when the item is decided already, or a passage has another text than that of its content_hash.
@@ -69,7 +164,7 @@ async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> It
 
 
 @posting.post("/review/{item_id}/correct", responses=_DECISION_ERRORS, dependencies=WRITE)
-async def correct(request: Request, item_id: str, body: CorrectBody) -> ItemShape:
+async def correct(request: Request, item_id: str, body: CorrectBody) -> Item:
     """Choose another category for a document, or the passages that answer the question of an answer.
 
     A document moves there and becomes an example for classification. No word of a correction enters an answer.
@@ -86,7 +181,7 @@ async def correct(request: Request, item_id: str, body: CorrectBody) -> ItemShap
 
 
 @posting.post("/review/{item_id}/skip", responses=_DECISION_ERRORS, dependencies=WRITE)
-async def skip(request: Request, item_id: str, body: NoteBody) -> ItemShape:
+async def skip(request: Request, item_id: str, body: NoteBody) -> Item:
     """Remove the item from the queue; the document keeps its category."""
     return _item_response(request, await app_of(request).review.skip(item_id, body.note, caller=caller_of(request)))
 
@@ -98,13 +193,9 @@ async def classify(request: Request, body: ClassifyBody) -> ClassifyResponse:
     return ClassifyResponse.of(classification, body.chunk_id)
 
 
-def _item_response(request: Request, item: Item) -> ItemShape:
+def _item_response(request: Request, item: Item) -> Item:
     request.state.subjects = [str(item.item_id), *([str(item.document_id)] if item.document_id else [])]
-    return _shape(item)
-
-
-def _shape(item: Item) -> ItemShape:
-    return ItemShape.model_validate(item.as_dict())
+    return item
 
 
 router.include_router(posting)

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Literal
 
-from dtrag.core.access.api_key import LOCAL, Caller
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+
+from dtrag.core.access.api_key import LOCAL, Caller, Role
 from dtrag.core.access.session import csrf_of
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.authentication import delete_cookie, set_cookie, token_of
 from dtrag.delivery.api.middleware.origins import is_own
 from dtrag.delivery.api.permissions import READ, caller_of
+from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.schemas.session import SessionShape, SignInBody
 from dtrag.errors import Forbidden, Unauthorized
 from dtrag.governance.sessions import SignedIn
 
 router = APIRouter(tags=["session"])
 posting = APIRouter(route_class=JsonRoute, tags=["session"])
+
+
+class SignInBody(StrictBody):
+    """A key to sign in with."""
+
+    key: str = Field(min_length=1, max_length=200, description="The key, dtrag_….", repr=False)
+
+
+class SessionShape(BaseModel):
+    """Who is calling, and with which rights."""
+
+    kind: Literal["local", "key", "session"] = Field(
+        description="How the caller was recognised: local (no key exists), key (in a header), or session (the cookie)."
+    )
+    name: str = Field(description="Name of the key; `local` while no key exists.")
+    role: Role = Field(description="reader, editor or admin.")
+    scope: list[str] | None = Field(description="Branches that the key may see; null for the whole tree.")
+    csrf: str | None = Field(
+        description="Token for the header X-CSRF-Token; null without a session (key in a header, or no keys)."
+    )
+    expires_at: str | None = Field(description="When the session ends if it is not used; null without a session.")
 
 
 @posting.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from dtrag.core.access.scope import Access
+from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.access.visible_tree import pruned, seen_version
 from dtrag.core.taxonomy.external_tree import Branch
+from dtrag.core.taxonomy.operations import MOST_OPERATIONS
 from dtrag.core.taxonomy.tree import ROOT, Taxonomy
-from dtrag.core.taxonomy.versions import parse_version
+from dtrag.core.taxonomy.versions import Diff, parse_version
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, READ_WHOLE_TREE, caller_of
+from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.schemas.taxonomy import (
-    BringInBody,
-    DiffShape,
-    NodeShape,
-    PreviewShape,
-    ProposeBody,
-    TreeShape,
-    VersionList,
-    VersionShape,
-)
 from dtrag.errors import NotFound
 from dtrag.governance.taxonomy import ACTIVE
 
@@ -43,11 +37,67 @@ Version = Annotated[
 ]
 
 
+_OPERATION = {
+    "type": "array",
+    "maxItems": MOST_OPERATIONS,
+    "items": {
+        "type": "object",
+        "required": ["op"],
+        "properties": {"op": {"enum": ["add", "rename", "move", "merge", "split", "delete"]}},
+    },
+}
+
+
+class VersionList(BaseModel):
+    """All versions, the newest first."""
+
+    versions: list[TreeVersion] = Field(description="The versions.")
+
+
+class NodeShape(BaseModel):
+    """A category with its subcategories, as far as visible to the caller."""
+
+    node_id: int | None = Field(
+        description="The same in every version; null for a caller with a scope: ids are numbered over the whole "
+        "tree and would reveal the number of categories."
+    )
+    name: str = Field(description="Its display name.")
+    path: list[str] = Field(description="Names, outermost first.")
+    documents: int = Field(description="Documents in the category itself; 0 outside the caller's branches.")
+    children: list[NodeShape] = Field(description="Its subcategories.")
+
+
+class TreeShape(BaseModel):
+    """The tree of a version."""
+
+    version: str = Field(description="The version.")
+    tree: list[NodeShape] = Field(description="The top-level categories.")
+
+
+class ProposeBody(StrictBody):
+    """A change of the tree."""
+
+    operations: Annotated[list[Any], WithJsonSchema(_OPERATION)] = Field(
+        max_length=MOST_OPERATIONS, description="In order; docs/how-to/taxonomy.md describes them."
+    )
+    rationale: str = Field("", max_length=2_000, description="Why.")
+    parent: str | None = Field(None, max_length=100, description="The version to change; null: the active one.")
+    version: str | None = Field(
+        None, max_length=100, description="Its number; null: the next one, depending on the operations."
+    )
+
+
+class BringInBody(StrictBody):
+    """Whether wider access is accepted."""
+
+    accept_widening: bool = Field(False, description="false: a version that widens anyone's access is refused.")
+
+
 @router.get("/taxonomy", responses=failures(403, 503), dependencies=READ_WHOLE_TREE)
 async def versions(request: Request) -> VersionList:
     """All versions of the category tree, the newest first, each with its operations."""
     stored = await app_of(request).taxonomy.versions()
-    return VersionList(versions=[VersionShape.model_validate(row.as_dict()) for row in stored])
+    return VersionList(versions=stored)
 
 
 @router.get("/taxonomy/{version}/tree", responses=_READ_ERRORS, dependencies=READ)
@@ -87,45 +137,43 @@ async def tree_by_version(request: Request, version: Version) -> TreeShape:
 
 
 @router.get("/taxonomy/{version}/diff/{base}", responses=_READ_ERRORS, dependencies=READ_WHOLE_TREE)
-async def diff(request: Request, version: Version, base: Version) -> DiffShape:
+async def diff(request: Request, version: Version, base: Version) -> Diff:
     """The differences between a version and its base."""
-    return DiffShape.model_validate((await app_of(request).taxonomy.diff(version, base)).as_dict())
+    return await app_of(request).taxonomy.diff(version, base)
 
 
 @router.get("/taxonomy/{version}/preview", responses=failures(403, 404, 409, 422, 503), dependencies=ADMIN_WHOLE_TREE)
-async def preview(request: Request, version: Version) -> PreviewShape:
+async def preview(request: Request, version: Version) -> Preview:
     """Which documents would move, and which keys and agents would gain or lose access."""
-    return PreviewShape.model_validate((await app_of(request).taxonomy.preview(version)).as_dict())
+    return await app_of(request).taxonomy.preview(version)
 
 
 @posting.post("/taxonomy", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
-async def propose(request: Request, body: ProposeBody) -> VersionShape:
+async def propose(request: Request, body: ProposeBody) -> TreeVersion:
     """Store a new version; it has no effect until it is activated."""
     proposed = await app_of(request).taxonomy.propose(
         body.operations, body.rationale, parent=body.parent, version=body.version, by=caller_of(request).name
     )
     request.state.subjects = [proposed.version]
-    return VersionShape.model_validate(proposed.as_dict())
+    return proposed
 
 
 @posting.post("/taxonomy/{version}/activate", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
-async def activate(request: Request, version: Version, body: BringInBody) -> PreviewShape:
+async def activate(request: Request, version: Version, body: BringInBody) -> Preview:
     """Activate a proposed version."""
     request.state.subjects = [version]
-    effects = await app_of(request).taxonomy.activate(
+    return await app_of(request).taxonomy.activate(
         version, accept_widening=body.accept_widening, by=caller_of(request).name
     )
-    return PreviewShape.model_validate(effects.as_dict())
 
 
 @posting.post("/taxonomy/{version}/rollback", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
-async def rollback(request: Request, version: Version, body: BringInBody) -> PreviewShape:
+async def rollback(request: Request, version: Version, body: BringInBody) -> Preview:
     """Return to an earlier active version."""
     request.state.subjects = [version]
-    effects = await app_of(request).taxonomy.rollback(
+    return await app_of(request).taxonomy.rollback(
         version, accept_widening=body.accept_widening, by=caller_of(request).name
     )
-    return PreviewShape.model_validate(effects.as_dict())
 
 
 def _own_tree(active: Taxonomy, version: str, access: Access, counts: Mapping[int, int]) -> TreeShape:

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
 
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
+from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.schemas.tools import ApproveBody, ServerShape, ToolList, ToolShape
 from dtrag.tools.listing import listing
+from dtrag.tools.mcp import ServerStatus, ToolStatus
 
 router = APIRouter(tags=["tools"])
 posting = APIRouter(route_class=JsonRoute, tags=["tools"])
 
 WAIT_S = 2.0
 """Maximum wait for MCP servers that have not listed their tools yet; a later response is used the next time."""
+
+
+class ApproveBody(StrictBody):
+    """An approval."""
+
+    fingerprint: str = Field(
+        pattern="^[0-9a-fA-F]{64}$",
+        description="Of the tool that you reviewed; if the tool has changed since, it is not approved (409).",
+    )
+
+
+class ToolList(BaseModel):
+    """The tools and MCP servers."""
+
+    tools: list[ToolStatus] = Field(description="Built-in tools first, by name; readers see only usable ones.")
+    servers: list[ServerStatus] = Field(description="The MCP servers; [] unless the caller is an administrator.")
 
 
 @router.get("/tools", responses=failures(403, 503), dependencies=READ)
@@ -28,20 +44,16 @@ async def tools(request: Request) -> ToolList:
     caller = caller_of(request)
     listed, servers = await listing(app.tools, app.mcp, WAIT_S)
     is_admin = caller.may("admin") and not caller.access.grants
-    return ToolList(
-        tools=[ToolShape.model_validate(tool.as_dict()) for tool in listed if is_admin or tool.usable],
-        servers=[ServerShape.model_validate(asdict(server)) for server in servers] if is_admin else [],
-    )
+    return ToolList(tools=[tool for tool in listed if is_admin or tool.usable], servers=servers if is_admin else [])
 
 
 @posting.post(
     "/tools/{name}/approve", responses=failures(400, 403, 404, 409, 413, 415, 422, 503), dependencies=ADMIN_WHOLE_TREE
 )
-async def approve(request: Request, name: str, body: ApproveBody) -> ToolShape:
+async def approve(request: Request, name: str, body: ApproveBody) -> ToolStatus:
     """Approve a tool of an MCP server in its current form. A changed tool must be approved again."""
     add_subjects(request, [name[:130]])
-    approved = await app_of(request).mcp.approve(name, body.fingerprint, caller=caller_of(request))
-    return ToolShape.model_validate(approved.as_dict())
+    return await app_of(request).mcp.approve(name, body.fingerprint, caller=caller_of(request))
 
 
 @router.delete(

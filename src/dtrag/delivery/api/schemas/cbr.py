@@ -6,27 +6,17 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog
+from dtrag.core.cases.case import DEFAULT_QUALITY
 from dtrag.core.cases.evidence import CollectionEvidence
-from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY
-from dtrag.core.cases.statistics import MOST_OF_A_KEY, CaseStatistics, Readiness
+from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY, CaseSuggestion
+from dtrag.core.cases.statistics import CaseStatistics, Readiness
 from dtrag.core.statements import all_statements
 from dtrag.core.taxonomy.tree import MAX_DEPTH
 from dtrag.delivery.api.schemas.base import NoteStatements, ReasonStatements, StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
 from dtrag.memory.case_input import MAX_PASSAGES
-from dtrag.memory.case_results import (
-    CaseExport,
-    CasePage,
-    ListedCase,
-    Suggestions,
-    case_row,
-    listed_row,
-    log_row,
-    notes_on,
-    statistics_row,
-    training_data,
-)
+from dtrag.memory.case_results import CasePage, Suggestions
+from dtrag.memory.case_views import InteractionView, ListedCaseView, ReadinessView, StatisticsView, listed_case
 
 TARGET_MS = 200.0
 """Longest mean time of a suggestion (AC-ORCH-004)."""
@@ -54,23 +44,10 @@ class SuggestBody(StrictBody):
     include_subcategories: bool = Field(False, description="Whether the branch below category_path counts, too.")
 
 
-class SuggestionShape(BaseModel):
-    """A suggested case."""
-
-    case_id: str = Field(description="Its id.")
-    query: str = Field(description="Its question.")
-    category_path: list[str] = Field(description=_CATEGORY)
-    content: str = Field(description="What it says; of a case made from an answer the labels of its citations.")
-    similarity_score: float = Field(description="Similarity to the question in [0, 1].")
-    quality_score: float = Field(description=_QUALITY)
-    metadata: JsonObject = Field(description="Its metadata; {} when they were not requested.")
-    usage_count: int = Field(description="Number of votes on it.")
-
-
 class SuggestResponse(BaseModel):
     """The most similar cases, best first."""
 
-    suggestions: list[SuggestionShape] = Field(description="The cases.")
+    suggestions: list[CaseSuggestion] = Field(description="The cases.")
     execution_time_ms: float = Field(description="Time of the comparison in milliseconds.")
     query: str = Field(description="The question.")
     k_requested: int = Field(description="The requested number of cases.")
@@ -86,16 +63,7 @@ class SuggestResponse(BaseModel):
     def of(cls, body: SuggestBody, suggestions: Suggestions) -> SuggestResponse:
         """The response for these suggestions."""
         rows = [
-            SuggestionShape(
-                case_id=case.case_id,
-                query=case.query,
-                category_path=list(case.category_path),
-                content=case.content,
-                similarity_score=score,
-                quality_score=case.quality_score,
-                metadata=dict(case.metadata) if body.include_metadata else {},
-                usage_count=case.usage_count,
-            )
+            CaseSuggestion.of(case, score, suggestions.method, include_metadata=body.include_metadata)
             for case, score in suggestions.cases
         ]
         return cls(
@@ -179,68 +147,17 @@ class QualityBody(StrictBody):
     quality_score: float = Field(ge=0, le=1, description=_QUALITY)
 
 
-class CaseShape(BaseModel):
-    """A case."""
-
-    case_id: str = Field(description="Its id.")
-    query: str = Field(description="The question; empty where questions are stored without text.")
-    category_path: list[str] = Field(description=_CATEGORY)
-    content: str = Field(description="What it says; of a case made from an answer the labels of its citations.")
-    quality_score: float = Field(description=_QUALITY)
-    metadata: JsonObject = Field(description="Its metadata.")
-    usage_count: int = Field(description="Number of votes on it; suggesting does not count.")
-    success_rate: float = Field(description="Share of the votes that reported success.")
-    upvotes: int = Field(description="Votes thumbs_up and selected.")
-    downvotes: int = Field(description="Votes thumbs_down.")
-    origin: Literal["manual", "answer", "review"] = Field(description="How it came to be.")
-    status: Literal["active", "archived"] = Field(description="An archived case is never suggested.")
-    passages: list[str] = Field(description="Ids of the passages that it cites.")
-    as_of: str | None = Field(description="The day of the question; null: today's texts.")
-    created_at: str = Field(description="ISO 8601 in UTC.")
-    updated_at: str = Field(description="ISO 8601 in UTC.")
-
-    @classmethod
-    def of(cls, case: Case) -> CaseShape:
-        """The shape of a case."""
-        return cls.model_validate(case_row(case))
-
-
-class AddedCase(CaseShape):
-    """A new case."""
-
-    notes: list[str] = Field(description="Remarks, such as that its category is not in the tree.")
-    note_statements: NoteStatements
-
-    @classmethod
-    def added(cls, case: Case) -> AddedCase:
-        """The shape of a new case."""
-        notes = notes_on(case)
-        return cls.model_validate({**case_row(case), "notes": list(notes), "note_statements": all_statements(notes)})
-
-
-class ListedCaseShape(CaseShape):
-    """A case of a list."""
-
-    stale: bool = Field(description="Whether a cited passage changed or is gone, so that the case is not reused.")
-    stale_passages: list[str] = Field(description="Those passages.")
-
-    @classmethod
-    def listed(cls, row: ListedCase) -> ListedCaseShape:
-        """The shape of a row."""
-        return cls.model_validate(listed_row(row))
-
-
 class CaseList(BaseModel):
     """A page of cases, by id."""
 
-    cases: list[ListedCaseShape] = Field(description="The cases of this page.")
+    cases: list[ListedCaseView] = Field(description="The cases of this page.")
     limit: int = Field(description="The requested page size.")
     next: str | None = Field(description="Pass it as `after` for the next page; null at the end.")
 
     @classmethod
     def of(cls, page: CasePage, limit: int) -> CaseList:
         """The response for a page."""
-        return cls(cases=[ListedCaseShape.listed(row) for row in page.cases], limit=limit, next=page.next)
+        return cls(cases=list(map(listed_case, page.cases)), limit=limit, next=page.next)
 
 
 class ChangedCase(BaseModel):
@@ -273,49 +190,12 @@ class DeletedCase(BaseModel):
     deleted_at: str = Field(description="ISO 8601 in UTC.")
 
 
-class StatisticsShape(BaseModel):
-    """Figures over the cases and interactions in your scope."""
-
-    total_cases: int = Field(description="Active cases.")
-    archived_cases: int = Field(description="Archived cases.")
-    total_interactions: int = Field(description="Suggestions and answers, with and without feedback.")
-    successful_interactions: int = Field(description="Interactions that ended with success.")
-    success_rate: float = Field(description="Their share of those with feedback, in [0, 1].")
-    average_response_time_ms: float = Field(description="Mean time of a suggestion in milliseconds.")
-    average_quality_score: float = Field(description="Mean quality of the cases.")
-    total_usage_count: int = Field(description="Sum of the votes.")
-    most_used_case: str | None = Field(description="The case with the most votes.")
-    category_distribution: dict[str, int] = Field(description="Cases of the ten largest categories.")
-    similarity_method_usage: dict[str, int] = Field(description="Interactions by similarity.")
-
-
 class PerformanceShape(BaseModel):
     """The speed of suggestions."""
 
     target_response_time_ms: float = Field(description="The goal.")
     current_avg_response_time_ms: float = Field(description="The mean time.")
     meets_target: bool = Field(description="Whether the mean time is within the goal.")
-
-
-class ReadinessShape(BaseModel):
-    """Whether there are enough good interactions for the neural selector."""
-
-    total_interactions: int = Field(
-        description=f"Interactions with feedback that count: of suggestions to one key at most {MOST_OF_A_KEY}."
-    )
-    sufficient_data: bool = Field(description="Whether there are at least 1,000.")
-    data_quality_score: float = Field(description="The success rate.")
-    ready_for_training: bool = Field(description="Whether there are enough, and at least .70 successful.")
-
-    @classmethod
-    def of(cls, readiness: Readiness) -> ReadinessShape:
-        """The shape of a readiness."""
-        return cls(
-            total_interactions=readiness.interactions,
-            sufficient_data=readiness.sufficient,
-            data_quality_score=readiness.success_rate,
-            ready_for_training=readiness.ready,
-        )
 
 
 class ReuseShape(BaseModel):
@@ -334,9 +214,9 @@ class ReuseShape(BaseModel):
 class StatsResponse(BaseModel):
     """The state of the case memory."""
 
-    cbr_system_stats: StatisticsShape = Field(description="Figures.")
+    cbr_system_stats: StatisticsView = Field(description="Figures.")
     performance: PerformanceShape = Field(description="Speed.")
-    neural_selector_readiness: ReadinessShape = Field(description="Training data.")
+    neural_selector_readiness: ReadinessView = Field(description="Training data.")
     reuse: ReuseShape = Field(description="Evidence about reuse.")
     timestamp: str = Field(description="ISO 8601 in UTC.")
 
@@ -345,11 +225,11 @@ class StatsResponse(BaseModel):
         """The response for these figures."""
         mean = statistics.average_response_time_ms
         return cls(
-            cbr_system_stats=StatisticsShape.model_validate(statistics_row(statistics)),
+            cbr_system_stats=StatisticsView.of(statistics),
             performance=PerformanceShape(
                 target_response_time_ms=TARGET_MS, current_avg_response_time_ms=mean, meets_target=mean <= TARGET_MS
             ),
-            neural_selector_readiness=ReadinessShape.of(Readiness.of(statistics)),
+            neural_selector_readiness=ReadinessView.of(Readiness.of(statistics)),
             reuse=ReuseShape.model_validate(evidence.as_dict()),
             timestamp=timestamp,
         )
@@ -362,67 +242,9 @@ class LogReadiness(BaseModel):
     training_ready: bool = Field(description="Whether at least 700 of them were successful.")
 
 
-class LogShape(BaseModel):
-    """An interaction: a request for suggestions, or an answered question."""
-
-    log_id: str = Field(description="Its id; of an answer the id of its trace.")
-    kind: Literal["suggestion", "answer"] = Field(description="What it was.")
-    timestamp: str = Field(description="ISO 8601 in UTC.")
-    query: str = Field(description="The question; empty where questions are stored without text.")
-    category_path: list[str] = Field(description="The category of the request.")
-    suggested_case_ids: list[str] = Field(description="The suggested cases.")
-    picked_case_ids: list[str] = Field(description="Those of them that were picked.")
-    success_flag: bool | None = Field(description="The success that was reported; null without feedback.")
-    feedback: Feedback | None = Field(description="The last vote; null without one.")
-    execution_time_ms: float = Field(description="Time of the suggestion in milliseconds.")
-    similarity_method: str = Field(description="The similarity; empty for an answer.")
-    user_id: str = Field(description="Id of the key; empty without keys.")
-
-    @classmethod
-    def of(cls, log: CaseLog) -> LogShape:
-        """The shape of an interaction."""
-        return cls.model_validate(log_row(log))
-
-
 class LogList(BaseModel):
     """The newest interactions, newest first."""
 
-    logs: list[LogShape] = Field(description="The interactions.")
+    logs: list[InteractionView] = Field(description="The interactions.")
     total_count: int = Field(description="Number of interactions of this response.")
     neural_selector_readiness: LogReadiness = Field(description="Training data.")
-
-
-class TrainingMetadata(BaseModel):
-    """What the export contains."""
-
-    exported_at: str = Field(description="ISO 8601 in UTC.")
-    case_count: int = Field(description="Number of cases.")
-    interaction_count: int = Field(description="Number of interactions.")
-    complete: bool = Field(description="Whether nothing was left out by the limit.")
-
-
-class ExportedCase(CaseShape):
-    """A case with its author."""
-
-    author: str = Field(description="Id of the key that caused it; empty without keys.")
-
-
-class TrainingData(BaseModel):
-    """Cases and interactions."""
-
-    cases: list[ExportedCase] = Field(description="The cases, by id.")
-    interactions: list[LogShape] = Field(description="The interactions, newest first.")
-    metadata: TrainingMetadata = Field(description="What this export contains.")
-    statistics: StatisticsShape = Field(description="Figures.")
-
-
-class ExportResponse(BaseModel):
-    """The training data of your scope."""
-
-    training_data: TrainingData = Field(description="The data.")
-    ready_for_neural_selector: bool = Field(description="Whether there are enough good interactions.")
-
-    @classmethod
-    def of(cls, export: CaseExport, timestamp: str) -> ExportResponse:
-        """The response for an export."""
-        return cls.model_validate(training_data(export, timestamp))
