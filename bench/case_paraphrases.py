@@ -27,7 +27,7 @@ from dtrag.core.cases.similarity import question_hash
 from dtrag.core.text.analysis import language
 from dtrag.evaluation.question_pairs import QuestionPair
 from dtrag.memory.reuse import LEAST_SIMILARITY, MOST_CANDIDATES
-from dtrag.memory.suggesting import Candidates, QuestionVectors, Suggester
+from dtrag.memory.suggesting import CandidateCases, QuestionVectors, Suggester
 from dtrag.ports import Embedder
 
 K = 3
@@ -91,12 +91,12 @@ def base_id(question: str) -> str:
     return hashlib.sha256(question.encode()).hexdigest()[:16]
 
 
-def words_only(found: Candidates) -> Candidates:
+def words_only(found: CandidateCases) -> CandidateCases:
     """The same without the vector of the question."""
-    return Candidates(replace(found.query, vector=None), found.by_words)
+    return CandidateCases(replace(found.query, vector=None), found.by_words)
 
 
-def show(name: str, asked: Sequence[tuple[QuestionPair, Candidates]], least: float = 0.0) -> None:
+def show(name: str, asked: Sequence[tuple[QuestionPair, CandidateCases]], least: float = 0.0) -> None:
     """One line for each language."""
     hits: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     offered: dict[str, list[int]] = defaultdict(list)

@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from dtrag.core.answers.confidence import COSTS, Thresholds, confidence
 from dtrag.core.metrics.calibration import auroc, calibration_error, coverage_at, risk_curve
-from dtrag.evaluation.answerability import Case
+from dtrag.evaluation.answerability import MeasuredQuestion
 from fit_confidence import MODELS, THRESHOLDS, USED, collected, predicted
 
 ROWS = (
@@ -39,19 +39,19 @@ COLOURS = ("#1b6ca8", "#d1495b", "#2a9d5c", "#8f5fbf", "#b8860b")
 Pair = tuple[np.ndarray, np.ndarray]
 
 
-def chosen(cases: list[Case], kind: str) -> list[Case]:
+def chosen(cases: list[MeasuredQuestion], kind: str) -> list[MeasuredQuestion]:
     """Questions with an answer, and those of one kind without."""
     return [case for case in cases if case.kind in {"answerable", kind}]
 
 
-def labels_of(cases: list[Case], kind: str) -> np.ndarray:
+def labels_of(cases: list[MeasuredQuestion], kind: str) -> np.ndarray:
     """Against absent topics a question that is answerable counts as such, also where its passage was not found."""
     if kind == "absent":
         return np.array([float(case.kind == "answerable") for case in cases])
     return np.array([case.label for case in cases])
 
 
-def baseline(case: Case) -> float:
+def baseline(case: MeasuredQuestion) -> float:
     """The acceptance text's formula over our absolute scores, two sources or more: the score of the best passage.
 
     That favours it: over scores that are stretched per query the best passage always has 1, and nothing is told apart.

@@ -24,7 +24,7 @@ import numpy as np
 
 from dtrag.app import open_throwaway
 from dtrag.core.metrics.calibration import auroc, calibration_error, coverage_at, logistic, sigmoid
-from dtrag.evaluation.answerability import Case, Judged, cases
+from dtrag.evaluation.answerability import Judged, MeasuredQuestion, cases
 from dtrag.settings import Settings
 
 SIGNALS_VERSION = 2
@@ -67,12 +67,12 @@ def judged(folder: Path) -> list[Judged]:
     return rows
 
 
-async def collected(folder: Path, embedder: str, cache: Path | None) -> list[Case]:
+async def collected(folder: Path, embedder: str, cache: Path | None) -> list[MeasuredQuestion]:
     """The cases of a collection, from the cache if it has them."""
     cached = cache / f"{folder.name}.{embedder}.cases" if cache else None
     if cached is not None and cached.exists():
         return list(pickle.loads(cached.read_bytes()))
-    collection: list[Case] = []
+    collection: list[MeasuredQuestion] = []
     with tempfile.TemporaryDirectory(prefix="dtrag-fit-") as data_dir:
         settings = Settings.load(environ={}, data_dir=data_dir, embedder=embedder, embed_threads=1)
         async with open_throwaway(settings) as app:
@@ -97,7 +97,7 @@ def fold_of(group: str) -> int:
     return int.from_bytes(group.encode()[-8:], "little") % 999_983 % FOLDS
 
 
-def fitted_on(parts: list[list[Case]], names: tuple[str, ...], without: int | None) -> np.ndarray:
+def fitted_on(parts: list[list[MeasuredQuestion]], names: tuple[str, ...], without: int | None) -> np.ndarray:
     """The weights fitted on all folds except `without`."""
     x, y, w = [], [], []
     for part in parts:
@@ -108,7 +108,9 @@ def fitted_on(parts: list[list[Case]], names: tuple[str, ...], without: int | No
     return logistic(np.array(x), np.array(y), np.array(w))
 
 
-def predicted(parts: list[list[Case]], names: tuple[str, ...], measured: list[Case]) -> np.ndarray:
+def predicted(
+    parts: list[list[MeasuredQuestion]], names: tuple[str, ...], measured: list[MeasuredQuestion]
+) -> np.ndarray:
     """The confidence of each case, with weights that were fitted without its fold."""
     by_fold = [fitted_on(parts, names, number) for number in range(FOLDS)]
     rows = np.array([[1.0, *(case.signals[name] for name in names)] for case in measured])

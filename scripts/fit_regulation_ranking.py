@@ -28,7 +28,7 @@ from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
 from dtrag.evaluation.passage_names import judged_name
-from dtrag.packs.regulation_ko.question_concepts import Reading
+from dtrag.packs.regulation_ko.question_concepts import QuestionReading
 from dtrag.packs.regulation_ko.ranking import FEATURES, IMAGINED, SIMILARITY, feature_rows, weights
 from dtrag.ports import NO_QUESTIONS, PackRanking, QueryReading
 from dtrag.retrieval.engine import HybridSearchEngine
@@ -68,7 +68,7 @@ class _Recorder(RegulationRanking):
         caller: Scope,
         imagined: Mapping[str, float] = NO_QUESTIONS,
     ) -> PackRanking:
-        assert isinstance(reading, Reading)
+        assert isinstance(reading, QuestionReading)
         pieces = by_article(passages)
         scored = await self.scored(reading, pieces, caller, imagined)
         best, _, self.features = feature_rows(scored.scorer, scored.articles, PACK_ARTICLES)

@@ -40,7 +40,7 @@ from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchR
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import DtragError, InvalidInput, NotFound
-from dtrag.evaluation.answerability import Case, Judged, cases
+from dtrag.evaluation.answerability import Judged, MeasuredQuestion, cases
 from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys
@@ -456,7 +456,7 @@ class App:
         nothing changes. `on_progress` gets the number of questions done. With `keep=False` nothing is stored.
         Raises `InvalidInput`.
         """
-        all_cases: list[Case] = []
+        all_cases: list[MeasuredQuestion] = []
         done = 0
         async for question_cases in cases(judged, self.index, self.embedder, self.analyzer, self.settings.regulations):
             all_cases += question_cases

@@ -19,7 +19,7 @@ from fastapi.routing import iter_route_contexts
 
 from dtrag.adapters.postgres.stores.review import PostgresReview
 from dtrag.core.access.api_key import Need, new_secret
-from dtrag.core.taxonomy.review import Item
+from dtrag.core.taxonomy.review import ReviewItem
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.middleware.authentication import SHORT
@@ -222,7 +222,7 @@ async def make(built: House, kind: Kind, branch: list[str]) -> str:
     assert node is not None
     proposal = {"path": branch, "reasons": [], "alternatives": [], "disagreeing": False}
     now = datetime.datetime.now(datetime.UTC)
-    item = Item(uuid.uuid4(), "classification", node, proposal, 0.5, now, document_id=uuid.UUID(document_id))
+    item = ReviewItem(uuid.uuid4(), "classification", node, proposal, 0.5, now, document_id=uuid.UUID(document_id))
     await PostgresReview(built.app.database).add(item)
     return str(item.item_id)
 

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.lexical.snapshot import View
-from dtrag.adapters.postgres.lexical.validity import EditionDays
+from dtrag.adapters.postgres.lexical.validity import DatedPassages
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.app import App, open_app
@@ -557,9 +557,9 @@ async def test_a_regulation_is_compared_between_two_days(amended: App, made: lis
 
 async def test_what_editions_cost_is_paid_in_threads(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
-    of_rows, of_scope = EditionDays.of, View.of
+    of_rows, of_scope = DatedPassages.of, View.of
 
-    def days_of(*arguments: Any) -> EditionDays:
+    def days_of(*arguments: Any) -> DatedPassages:
         threads.add(threading.get_ident())
         return of_rows(*arguments)
 
@@ -567,7 +567,7 @@ async def test_what_editions_cost_is_paid_in_threads(app: App, tmp_path: Path, m
         threads.add(threading.get_ident())
         return of_scope(*arguments)
 
-    monkeypatch.setattr(EditionDays, "of", days_of)
+    monkeypatch.setattr(DatedPassages, "of", days_of)
     monkeypatch.setattr(View, "of", view_of)
     await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 서른 번."))
     assert await found(app, "배차", "2021-01-01") and not await found(app, "배차", "2019-01-01")

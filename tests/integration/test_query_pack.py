@@ -8,7 +8,7 @@ from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.packs.regulation_ko.own_entries import as_stored
-from dtrag.packs.regulation_ko.question_concepts import Reading
+from dtrag.packs.regulation_ko.question_concepts import QuestionReading
 from dtrag.ports import QueryPack, Stores
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_pack import RegulationRanking
@@ -138,7 +138,7 @@ async def test_own_entries_of_the_lexicon_apply_to_the_next_reading(stores: Stor
 
     async def official() -> tuple[str, ...]:
         reading = await pack.read(question, await stores.index.snapshot(), EVERYTHING)
-        assert isinstance(reading, Reading)
+        assert isinstance(reading, QuestionReading)
         return reading.official
 
     built_in = await official()

@@ -22,7 +22,7 @@ from dtrag.core.chat import Message
 from dtrag.core.provisions import Amendment
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
-from dtrag.packs.regulation_ko.collection import Collection, Source
+from dtrag.packs.regulation_ko.collection import CitableProvision, Collection
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
@@ -224,7 +224,7 @@ async def test_long_articles_are_read_for_citations_in_a_thread(
     threads: dict[str, int] = {}
     read = Collection.cited_names
 
-    def watched(collection: Collection, source: Source, text: str) -> tuple[str, ...]:
+    def watched(collection: Collection, source: CitableProvision, text: str) -> tuple[str, ...]:
         threads[source.name] = threading.get_ident()
         return read(collection, source, text)
 

@@ -17,7 +17,7 @@ from dtrag.core.access.scope import PUBLISHED, Access, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, content_hash
 from dtrag.core.cases.similarity import question_hash
-from dtrag.core.taxonomy.review import Item, OfferedAnswer
+from dtrag.core.taxonomy.review import OfferedAnswer, ReviewItem
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.governance.review import IN_REVIEW
@@ -49,7 +49,7 @@ async def titles(app: App, query: str, who: Caller | None = None, mode: str = "l
     return {result.title for result in results}
 
 
-async def only_item(app: App) -> Item:
+async def only_item(app: App) -> ReviewItem:
     [item], total = await app.review.waiting()
     assert total == 1
     return item
@@ -288,7 +288,7 @@ async def passages_of(app: App, *wanted: str) -> list[str]:
     return [f"{by_title[title]}:0" for title in wanted]
 
 
-async def offered(app: App, cited: Sequence[str], retrieved: Sequence[str], *paths: str) -> Item:
+async def offered(app: App, cited: Sequence[str], retrieved: Sequence[str], *paths: str) -> ReviewItem:
     """The item of an answer for a caller who sees these branches; without any, the whole tree."""
     access = (await caller(app, *paths)).access if paths else Access()
     question = OfferedAnswer(
@@ -331,7 +331,7 @@ async def test_an_answer_is_corrected_by_passages(app: App, store: Store, tmp_pa
     assert (await app.review.get(str(item.item_id))).proposal["chosen"] == []
 
 
-def hashes_of(item: Item) -> dict[str, str]:
+def hashes_of(item: ReviewItem) -> dict[str, str]:
     """The passages of an item as a reviewer reads them."""
     return {row["chunk_id"]: row["content_hash"] for row in item.proposal["passages"]}
 

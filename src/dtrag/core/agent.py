@@ -71,7 +71,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
+class AgentEdition:
     """A current or earlier manifest of an agent."""
 
     __pydantic_config__ = response("EditionShape")

@@ -37,7 +37,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class MeasuredQuestion:
     """A question with the signals of its results. `kind`: answerable, hidden (its answers were removed), absent.
 
     `label` is 1 if one of the first `READ` passages answers. `model` is the name of the confidence model for it.
@@ -57,7 +57,7 @@ async def cases(
     embedder: Embedder | None,
     analyzer: Analyzer,
     regulations: str = "off",
-) -> AsyncIterator[list[Case]]:
+) -> AsyncIterator[list[MeasuredQuestion]]:
     """For each question its case; if its known answer was retrieved, also the case without it.
 
     `regulations` is the mode of the regulation pack, whose signals decide where it ranks the passages.
@@ -70,14 +70,18 @@ async def cases(
             question, top_k, None, CANDIDATES, CANDIDATES, scope=EVERYTHING, highlight=False, mode=mode
         )
 
-    async def case(row: Judged, kind: str, found: tuple[list[SearchResult], SearchMetrics], label: float) -> Case:
+    async def case(
+        row: Judged, kind: str, found: tuple[list[SearchResult], SearchMetrics], label: float
+    ) -> MeasuredQuestion:
         passages, metrics = found
         terms = {*content_terms(row.question), *(term for term, _ in weighted_terms(row.question))}
         statistics = await hiding.statistics(terms, EVERYTHING)
         decides = speaks(embedder, language(row.question), deciding=True)
         decided_by = passages[:PASSAGES] if decides else by_words(passages[:PASSAGES])
         values = judged_signals(row.question, decided_by, statistics, metrics.pack)
-        return Case(row.question, row.group or row.question, kind, label, values, model_name(row.question, values))
+        return MeasuredQuestion(
+            row.question, row.group or row.question, kind, label, values, model_name(row.question, values)
+        )
 
     for row in judged:
         found = await retrieve(row.question, HIDDEN_OF)

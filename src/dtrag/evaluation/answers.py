@@ -73,7 +73,7 @@ class AnswerSet:
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredQuestion:
+class JudgedAnswer:
     """A question and its answer; None when it was not finished in time.
 
     `right` says for each quotation, in order, whether it is of a relevant document or article; None where the set has
@@ -145,11 +145,11 @@ async def evaluate_answers(
 
     A question that takes longer than `QUESTION_S` counts as unfinished, and for no measure.
     """
-    answered: list[AnsweredQuestion] = []
+    answered: list[JudgedAnswer] = []
     for number, question in enumerate(dataset.questions, start=1):
         answer = await within_limit(ask(question.text))
         if answer is None or answer.unfinished:
-            answered.append(AnsweredQuestion(question, None))
+            answered.append(JudgedAnswer(question, None))
         else:
             answered.append(await _compared(question, answer, dataset, read_text, read_passages))
         if on_row is not None:
@@ -166,9 +166,9 @@ async def evaluate_answers(
 
 async def _compared(
     question: JudgedQuestion, answer: Answer, dataset: AnswerSet, read_text: ReadText, read_passages: ReadPassages
-) -> AnsweredQuestion:
+) -> JudgedAnswer:
     expecting = [question] if question.answerable else dataset.questions
-    row = AnsweredQuestion(question, answer, judged=any(each.expected for each in expecting))
+    row = JudgedAnswer(question, answer, judged=any(each.expected for each in expecting))
     if not row.answered:
         return row
     passages = await read_passages(list(dict.fromkeys(citation.chunk_id for citation in answer.citations)))
@@ -203,7 +203,7 @@ def is_relevant(passage: SearchResult, relevant: Collection[str]) -> bool:
     return any(name in relevant for name in (*article_names(passage), *document_names(passage)))
 
 
-def measures(rows: Sequence[AnsweredQuestion]) -> AnswerMeasures:
+def measures(rows: Sequence[JudgedAnswer]) -> AnswerMeasures:
     """The measures over answered questions, with 95 % intervals."""
     run_rows = [row.row() for row in rows]
     measured = {name: shown(each) for name, each in estimates([row.ratios for row in run_rows]).items()}
@@ -234,7 +234,7 @@ def _nested(values: Mapping[str, T]) -> dict[str, Any]:
     return nested
 
 
-def _ratios(row: AnsweredQuestion) -> dict[str, Ratio]:
+def _ratios(row: JudgedAnswer) -> dict[str, Ratio]:
     """What one question adds to each measure."""
     if row.answer is None:
         return dict.fromkeys(RATIOS, (0.0, 0.0)) | {"unfinished": (1.0, 1.0)}
@@ -268,7 +268,7 @@ def _ratios(row: AnsweredQuestion) -> dict[str, Ratio]:
     return ratios
 
 
-def _counts(rows: Sequence[AnsweredQuestion]) -> dict[str, int]:
+def _counts(rows: Sequence[JudgedAnswer]) -> dict[str, int]:
     """Numbers of questions and quotations. Each question is `answered`, `declined` or `unfinished`."""
     answers = [row.answer for row in rows if row.answer is not None and row.answered]
     quotations = sum(len(answer.citations) for answer in answers)

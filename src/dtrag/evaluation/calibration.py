@@ -25,7 +25,7 @@ from dtrag.core.metrics.calibration import (
     sigmoid,
 )
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.answerability import Case, Judged
+from dtrag.evaluation.answerability import Judged, MeasuredQuestion
 from dtrag.evaluation.thresholds import Decisions, choose
 
 FEWEST = 20
@@ -145,7 +145,7 @@ class Calibrated:
 
 
 @dataclass(slots=True)
-class _Part:
+class _ModelCases:
     """The cases of one model: rows of signals, labels, folds."""
 
     model: LogisticModel
@@ -155,7 +155,7 @@ class _Part:
     labels: list[float] = field(default_factory=list)
     folds: list[int] = field(default_factory=list)
 
-    def add(self, case: Case) -> None:
+    def add(self, case: MeasuredQuestion) -> None:
         self.rows.append([case.signals.get(name, 0.0) for name in self.names])
         self.labels.append(case.label)
         # By question: a hidden case must not be measured with weights fitted to the same question with its answer.
@@ -198,7 +198,7 @@ class _Predictions:
         )
 
 
-def calibrate(cases: Sequence[Case], questions: int) -> Calibrated:
+def calibrate(cases: Sequence[MeasuredQuestion], questions: int) -> Calibrated:
     """Fit the confidence to the cases. Raises `InvalidInput` if all of them are answered, or none.
 
     For each model the best by log loss on held-out folds: the shipped weights, these with a fitted intercept and slope
@@ -213,10 +213,10 @@ def calibrate(cases: Sequence[Case], questions: int) -> Calibrated:
             + " by the retrieved passages: add some of the other kind, or name document or answer of answerable ones, "
             "so that they can be tested without it."
         )
-    parts: dict[str, _Part] = {}
+    parts: dict[str, _ModelCases] = {}
     for case in cases:
         name = case.model
-        parts.setdefault(name, _Part(shipped().models[name], shipped().thresholds[name])).add(case)
+        parts.setdefault(name, _ModelCases(shipped().models[name], shipped().thresholds[name])).add(case)
     before, after, refusals = [], [], []
     methods, models, thresholds = {}, {}, {}
     for name, part in parts.items():
@@ -242,7 +242,7 @@ def calibrate(cases: Sequence[Case], questions: int) -> Calibrated:
     )
 
 
-def _best(name: str, part: _Part) -> tuple[str, _Predictions, list[Refusal]]:
+def _best(name: str, part: _ModelCases) -> tuple[str, _Predictions, list[Refusal]]:
     """The method with the lowest log loss that makes no measure worse, and the refused methods with a lower one."""
     labels = np.array(part.labels)
     builtin = _predicted(part, "shipped")
@@ -281,7 +281,7 @@ def _reasons(builtin: _Predictions, fitted: _Predictions) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _predicted(part: _Part, method: str) -> _Predictions:
+def _predicted(part: _ModelCases, method: str) -> _Predictions:
     """Predictions for each case by a fit without its fold."""
     folds, labels = np.array(part.folds), np.array(part.labels)
     values, abstain, review = (np.zeros(len(labels)) for _ in range(3))
@@ -293,7 +293,7 @@ def _predicted(part: _Part, method: str) -> _Predictions:
     return _Predictions(values, labels, folds, abstain, review)
 
 
-def _fitted(part: _Part, method: str, selected: Selection) -> tuple[LogisticModel, Thresholds]:
+def _fitted(part: _ModelCases, method: str, selected: Selection) -> tuple[LogisticModel, Thresholds]:
     """The model fitted to the selected cases, with thresholds chosen on them."""
     labels = np.array(part.labels)[selected]
     if method == "shipped" or not 0 < labels.sum() < len(labels):
@@ -305,7 +305,7 @@ def _fitted(part: _Part, method: str, selected: Selection) -> tuple[LogisticMode
     return model, choose(sigmoid(_logits(part, model, selected)), labels, builtin)
 
 
-def _model(part: _Part, method: str, selected: Selection, labels: Values) -> LogisticModel:
+def _model(part: _ModelCases, method: str, selected: Selection, labels: Values) -> LogisticModel:
     once = np.ones(len(labels))
     if method == "line":
         prior = np.array([0.0, 1.0])
@@ -320,7 +320,7 @@ def _model(part: _Part, method: str, selected: Selection, labels: Values) -> Log
     return LogisticModel(float(beta[0]), dict(zip(names, beta[1:].tolist(), strict=True)))
 
 
-def _logits(part: _Part, model: LogisticModel, selected: Selection) -> Values:
+def _logits(part: _ModelCases, model: LogisticModel, selected: Selection) -> Values:
     weights = np.array([model.weights.get(name, 0.0) for name in part.names])
     logits: Values = model.intercept + np.array(part.rows)[selected] @ weights
     return logits

@@ -58,7 +58,7 @@ class MemoryUnderTest(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class MeasurementPlan:
     """How the questions are asked. `wrong_ratings`: share of ratings that are the opposite of what is right.
 
     `corrections`: a reviewer chooses the relevant passages for questions whose answer was rated down or declined.
@@ -70,7 +70,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class MemoryComparison:
     """One question with and without the memory."""
 
     question: JudgedQuestion
@@ -90,7 +90,7 @@ class Comparison:
 class CaseMemoryRun:
     """The result: every compared question, and how the first half was rated."""
 
-    compared: list[Comparison] = field(default_factory=list)
+    compared: list[MemoryComparison] = field(default_factory=list)
     rated_up: int = 0
     rated_down: int = 0
     corrected: int = 0
@@ -109,7 +109,7 @@ class CaseMemoryRun:
 async def evaluate_case_memory(
     questions: Sequence[JudgedQuestion],
     memory: MemoryUnderTest,
-    plan: Plan,
+    plan: MeasurementPlan,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> CaseMemoryRun:
     """Ask and rate one half, then compare. Questions without judgements are left out."""
@@ -144,7 +144,7 @@ async def _asked(memory_under_test: MemoryUnderTest, question: str, *, memory: b
 
 
 async def _teach(
-    question: JudgedQuestion, memory: MemoryUnderTest, plan: Plan, chance: random.Random, run: CaseMemoryRun
+    question: JudgedQuestion, memory: MemoryUnderTest, plan: MeasurementPlan, chance: random.Random, run: CaseMemoryRun
 ) -> None:
     asked = await _asked(memory, question.text, memory=True)
     if asked is None:
@@ -166,12 +166,12 @@ async def _teach(
 
 def _comparison(
     question: JudgedQuestion, text: str, group: Group, on: AskedQuestion | None, off: AskedQuestion | None
-) -> Comparison:
+) -> MemoryComparison:
     if on is None or off is None:
-        return Comparison(question=question, asked=text, group=group, unfinished=True)
+        return MemoryComparison(question=question, asked=text, group=group, unfinished=True)
     ranks = (_reciprocal_rank(question, on), _reciprocal_rank(question, off))
     shown = on.shown_case is not None
-    return Comparison(
+    return MemoryComparison(
         question=question,
         asked=text,
         group=group,
@@ -197,7 +197,7 @@ def _without_spaces(text: str) -> str:
     return normalise(text).replace(" ", "")
 
 
-def ratios(row: Comparison) -> dict[str, Ratio]:
+def ratios(row: MemoryComparison) -> dict[str, Ratio]:
     """What one question adds to each measure, by group."""
     found: dict[str, Ratio] = {}
     for group in GROUPS:

@@ -34,7 +34,7 @@ class MeasureChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """A run against another. `changed` are questions of which a measure changed: (question, measure, before, now)."""
 
     baseline: EvaluationRun
@@ -67,7 +67,7 @@ class Comparison:
         }
 
 
-def compare(run: EvaluationRun, baseline: EvaluationRun) -> Comparison:
+def compare(run: EvaluationRun, baseline: EvaluationRun) -> RunComparison:
     """The run against the baseline, over the questions with the same id and text.
 
     Raises `InvalidInput` for runs of different kinds, and for runs without a common question.
@@ -89,7 +89,7 @@ def compare(run: EvaluationRun, baseline: EvaluationRun) -> Comparison:
         if old is not None and new is not None and abs(old - new) > 1e-9
     )
     unmatched = len(run.rows) + len(baseline.rows) - 2 * len(pairs)
-    return Comparison(baseline, changes, len(pairs), unmatched, changed)
+    return RunComparison(baseline, changes, len(pairs), unmatched, changed)
 
 
 def _change(

@@ -10,7 +10,7 @@ from pathlib import Path
 from dtrag.core.evaluation_run import LOWER_IS_BETTER, NEUTRAL, EvaluationRun, RunRow
 from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.comparison import Comparison
+from dtrag.evaluation.comparison import RunComparison
 from dtrag.evaluation.risk_coverage import risk_coverage
 from dtrag.evaluation.svg_plots import curve_plot, difference_plot, histogram, interval_plot
 
@@ -25,7 +25,7 @@ _STYLE = (
 )
 
 
-def write_report(file: Path, run: EvaluationRun, comparison: Comparison | None) -> None:
+def write_report(file: Path, run: EvaluationRun, comparison: RunComparison | None) -> None:
     """Write the run in the format of the file's ending. Raises `InvalidInput` for another ending and a bad folder."""
     texts = {".json": _json, ".jsonl": _json_lines, ".md": markdown, ".html": html}
     if file.suffix not in texts:
@@ -45,18 +45,18 @@ def read_run(file: Path) -> EvaluationRun:
     return EvaluationRun.from_dict(stored, str(file))
 
 
-def _json(run: EvaluationRun, comparison: Comparison | None) -> str:
+def _json(run: EvaluationRun, comparison: RunComparison | None) -> str:
     report = plain(run.report()) | ({"against": comparison.as_dict()} if comparison else {})
     return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
 
 
-def _json_lines(run: EvaluationRun, _: Comparison | None) -> str:
+def _json_lines(run: EvaluationRun, _: RunComparison | None) -> str:
     """A line for each question: its values, and what the run knows of its answer."""
     lines = ({"id": row.id, "question": row.question, "values": _values(row), **row.details} for row in run.rows)
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def markdown(run: EvaluationRun, comparison: Comparison | None) -> str:
+def markdown(run: EvaluationRun, comparison: RunComparison | None) -> str:
     """The report as Markdown."""
     lines = [f"# {_title(run)}", "", *(f"- {name}: {value}" for name, value in _facts(run)), ""]
     lines += ["| measure | value | 95 % interval |", "|---|---|---|"]
@@ -79,7 +79,7 @@ def markdown(run: EvaluationRun, comparison: Comparison | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def html(run: EvaluationRun, comparison: Comparison | None) -> str:
+def html(run: EvaluationRun, comparison: RunComparison | None) -> str:
     """The report as an HTML page: no script, and nothing from elsewhere."""
     estimates = {name: estimate for name, estimate in run.estimates().items() if estimate.interval is not None}
     parts = [f"<h1>{escape(_title(run))}</h1>", "<ul>"]
@@ -127,7 +127,7 @@ def _facts(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     yield from run.settings.items()
 
 
-def _matched(comparison: Comparison) -> str:
+def _matched(comparison: RunComparison) -> str:
     text = f"{comparison.questions:,} questions are in both runs"
     return text + (f", {comparison.unmatched:,} in one of them (not compared)." if comparison.unmatched else ".")
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, Viewer, lies_within, scope_rows
-from dtrag.core.agent import MILLION, Agent, Edition, Spending, SpendingToday, allowed_tools
+from dtrag.core.agent import MILLION, Agent, AgentEdition, Spending, SpendingToday, allowed_tools
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.manifest import AgentManifest, manifest_from_category
@@ -170,7 +170,7 @@ class Agents:
             raise _not_found(agent_id)
         await self._changed(caller, "agents.delete", agent)
 
-    async def editions(self, agent_id: str, *, caller: Caller = LOCAL) -> list[Edition]:
+    async def editions(self, agent_id: str, *, caller: Caller = LOCAL) -> list[AgentEdition]:
         """The editions of the agent whose branches are within the caller's own, newest first. Raises `NotFound`."""
         agent = await self.get(agent_id, caller=caller)
         taxonomy = await self.taxonomy()

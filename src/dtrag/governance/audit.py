@@ -25,8 +25,8 @@ from dtrag.core.access.audit_chain import (
     AuditOptions,
     AuditRow,
     ChainHead,
+    ChainVerdict,
     Decision,
-    Verdict,
     content,
     settled,
     verify,
@@ -145,7 +145,7 @@ class Audit:
 
     async def verify(
         self, expected: ChainHead | None = None, on_progress: Callable[[int], None] | None = None
-    ) -> Verdict:
+    ) -> ChainVerdict:
         """Check the hash chain, and that the log still contains the line `expected`.
 
         Without `expected`, the removal of the newest lines cannot be detected: store the returned head elsewhere.
@@ -159,7 +159,7 @@ class Audit:
                 return verdict
             for row in rows:
                 if expected is not None and row.number == expected.number and row.hash != expected.hash:
-                    return Verdict(False, head, row.number, f"line {row.number} differs from the expected one")
+                    return ChainVerdict(False, head, row.number, f"line {row.number} differs from the expected one")
             head = verdict.head
             if on_progress is not None:
                 on_progress(head.number)
@@ -167,8 +167,8 @@ class Audit:
                 break
         if expected is not None and expected.number > head.number:
             reason = f"the log ends with line {head.number}, before the expected line {expected.number}"
-            return Verdict(False, head, head.number + 1, reason)
-        return Verdict(True, head)
+            return ChainVerdict(False, head, head.number + 1, reason)
+        return ChainVerdict(True, head)
 
     async def recover(self) -> int:
         """Move the lines that earlier processes spooled to the log; returns their number."""

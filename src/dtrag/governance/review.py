@@ -21,7 +21,7 @@ from dtrag.core.documents import SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
 from dtrag.core.statements import rows_of, stated
 from dtrag.core.taxonomy.classification import Classification
-from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item, OfferedAnswer
+from dtrag.core.taxonomy.review import MAX_NOTE, Decision, OfferedAnswer, ReviewItem
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Advice, Conflict, DatabaseUnavailable, InvalidInput, NotFound, StorageFull
@@ -87,7 +87,9 @@ class Review:
         self._classifier = classifier
         self._record = record
 
-    async def waiting(self, limit: int = 100, offset: int = 0, *, caller: Caller = LOCAL) -> tuple[list[Item], int]:
+    async def waiting(
+        self, limit: int = 100, offset: int = 0, *, caller: Caller = LOCAL
+    ) -> tuple[list[ReviewItem], int]:
         """A page of the open items, least confident first, and their total number."""
         if not (1 <= limit <= MAX_LIMIT and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,} and offset at least 0.")
@@ -95,7 +97,7 @@ class Review:
         items, total = await self._store.waiting(scope, limit, offset, await self._grants(caller, taxonomy))
         return [_listed(item, caller, scope, taxonomy) for item in items], total
 
-    async def get(self, item_id: str, *, passages: Sequence[str] = (), caller: Caller = LOCAL) -> Item:
+    async def get(self, item_id: str, *, passages: Sequence[str] = (), caller: Caller = LOCAL) -> ReviewItem:
         """An item, open or decided; an answer also with further `passages`, such as those that a search found.
 
         Raises `NotFound`, also when the caller may not see it.
@@ -111,7 +113,7 @@ class Review:
         *,
         content_hashes: Mapping[str, str] | None = None,
         caller: Caller = LOCAL,
-    ) -> Item:
+    ) -> ReviewItem:
         """Accept the proposal. Raises `NotFound`, `Conflict` for a decided item, `InvalidInput` without a proposal.
 
         `content_hashes` (id of a passage -> hash, or its first 12 digits) are those of the passages as the reviewer
@@ -139,7 +141,7 @@ class Review:
         passages: Sequence[str] = (),
         content_hashes: Mapping[str, str] | None = None,
         caller: Caller = LOCAL,
-    ) -> Item:
+    ) -> ReviewItem:
         """Choose another category for a document, or the passages that answer the question of an answer.
 
         A `path` publishes the question of an answer: all who see this category and the passages may read it. Without
@@ -161,7 +163,7 @@ class Review:
         node_id = _category(path, taxonomy, scope)
         return await self._decide(item, Decision("corrected", caller.name, _now(), node_id, _note(note)), caller)
 
-    async def skip(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> Item:
+    async def skip(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> ReviewItem:
         """Close the item without a change to the document. Raises `NotFound` and `Conflict`."""
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
@@ -246,7 +248,7 @@ class Review:
             raise InvalidInput(f"The text has more than {MAX_TEXT:,} characters: send its beginning.")
         return await self._classifier.classify(clean(text), clean(title), scope=caller.access)
 
-    async def _decide(self, item: Item, decision: Decision, caller: Caller) -> Item:
+    async def _decide(self, item: ReviewItem, decision: Decision, caller: Caller) -> ReviewItem:
         if not await self._store.decide(item, decision):
             raise Conflict("This item is decided already.", Advice.LIST_REVIEW)
         subjects = [str(item.item_id), *([str(item.document_id)] if item.document_id else [])]
@@ -278,7 +280,7 @@ class Review:
             await self._add_case(self._cases, settled, scope)
         return await self._shown(settled, caller, scope, taxonomy)
 
-    async def _add_case(self, cases: ReviewCases, item: Item, scope: Scope) -> None:
+    async def _add_case(self, cases: ReviewCases, item: ReviewItem, scope: Scope) -> None:
         """The case of a decision. One that cannot be stored now is made by `make_missing_cases`."""
         try:
             await cases.add(item, scope)
@@ -296,8 +298,8 @@ class Review:
         return await self._cases.add_missing(await self._store.answered(EVERYTHING, MOST_DECIDED))
 
     async def _shown(
-        self, item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy, further: Sequence[str] = ()
-    ) -> Item:
+        self, item: ReviewItem, caller: Caller, scope: Scope, taxonomy: Taxonomy, further: Sequence[str] = ()
+    ) -> ReviewItem:
         """As `_listed`, and an answer with its passages."""
         shown = _listed(item, caller, scope, taxonomy)
         if item.kind == "classification":
@@ -306,7 +308,7 @@ class Review:
         feedback = await self._feedback(item, caller)
         return replace(shown, proposal={**shown.proposal, **passages, **feedback})
 
-    async def _feedback(self, item: Item, caller: Caller) -> dict[str, list[str]]:
+    async def _feedback(self, item: ReviewItem, caller: Caller) -> dict[str, list[str]]:
         """Why the reader voted against the answer, in own words: for administrators of the whole tree only."""
         trace_id = uuid_or_none(item.proposal.get("trace_id"))
         if trace_id is None or caller.access.grants or not caller.may("admin"):
@@ -322,7 +324,7 @@ class Review:
             return []
         return [grant for grant in await self._store.answer_grants() if lies_within(grant, caller.access, taxonomy)]
 
-    async def _item(self, item_id: str, scope: Scope, caller: Caller, taxonomy: Taxonomy) -> Item:
+    async def _item(self, item_id: str, scope: Scope, caller: Caller, taxonomy: Taxonomy) -> ReviewItem:
         grants = await self._grants(caller, taxonomy)
         key = uuid_or_none(item_id)
         item = await self._store.get(key, scope, grants) if key is not None else None
@@ -341,7 +343,7 @@ _EMPTY: Mapping[str, object] = {"reasons": [], "as_of": "", "trace_id": ""}
 """Of answers that were queued by an earlier version."""
 
 
-def _reason_statements(item: Item) -> object:
+def _reason_statements(item: ReviewItem) -> object:
     """The reasons with codes; items of an earlier version have only the English sentences."""
     stored = item.proposal.get("reason_statements")
     return stored if stored is not None else rows_of(map(str, item.proposal.get("reasons", ())))
@@ -366,14 +368,14 @@ def offered_answer(
     )
 
 
-def _caused(item: Item, caller: Caller) -> bool:
+def _caused(item: ReviewItem, caller: Caller) -> bool:
     """Whether the caller queued the item by a question or a vote; administrators of the whole tree may decide it."""
     if caller.may("admin") and not caller.access.grants:
         return False
     return bool(item.proposal.get("caused_by") == caller.owner)
 
 
-def _listed(item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> Item:
+def _listed(item: ReviewItem, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> ReviewItem:
     """The item with current names of categories, restricted to the scope.
 
     Confidence, reasons and alternatives depend on documents of the whole tree: they are shown only with the whole tree.

@@ -17,7 +17,7 @@ from dtrag.core.cases.case import content_hash
 from dtrag.core.documents import SearchResult
 from dtrag.core.editions import parse_date
 from dtrag.core.statements import rows_of as statement_rows
-from dtrag.core.taxonomy.review import ChosenRow, Item, OfferedAnswer, PassageView
+from dtrag.core.taxonomy.review import ChosenRow, OfferedAnswer, PassageView, ReviewItem
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.text.analysis import clean, normalise
 from dtrag.errors import Advice, Conflict, InvalidInput
@@ -35,7 +35,7 @@ HASH_PATTERN = r"^[0-9a-f]{12,64}$"
 """A content hash, or its beginning: 12 digits are enough to notice a changed text."""
 
 
-def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID | None) -> Item:
+def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID | None) -> ReviewItem:
     """The item for an answer. `grant`: its readers may see these branches; None: only readers of the whole tree."""
     question = clean(offered.question)
     passages = list(dict.fromkeys((*offered.cited, *offered.retrieved)))[:MAX_PASSAGES]
@@ -55,7 +55,7 @@ def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID
         "grant": grant.as_json() if grant is not None else None,
     }
     confidence = min(1.0, max(0.0, offered.confidence))
-    return Item(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, datetime.now(UTC), agent_id=agent_id)
+    return ReviewItem(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, datetime.now(UTC), agent_id=agent_id)
 
 
 def readers_of(viewer: Viewer | None, taxonomy: Taxonomy) -> Grant | None:
@@ -67,7 +67,7 @@ def readers_of(viewer: Viewer | None, taxonomy: Taxonomy) -> Grant | None:
 
 
 async def current_passages(
-    chunk_ids: Sequence[str], item: Item, index: Index, scope: Scope, taxonomy: Taxonomy
+    chunk_ids: Sequence[str], item: ReviewItem, index: Index, scope: Scope, taxonomy: Taxonomy
 ) -> dict[str, SearchResult]:
     """Those of the passages that the scope holds on the day of the item's question, with their present texts."""
     if not chunk_ids:
@@ -76,14 +76,14 @@ async def current_passages(
     return await index.fetch(list(chunk_ids), scope.at(day), taxonomy)
 
 
-def chosen_keys(item: Item) -> list[DatedKey]:
+def chosen_keys(item: ReviewItem) -> list[DatedKey]:
     """The chosen passages with the day of the question."""
     day = str(item.proposal.get("as_of", ""))
     return [(day, row["chunk_id"]) for row in item.proposal.get("chosen", ())]
 
 
 async def current_by_day(
-    items: Sequence[Item], index: Index, scope: Scope, taxonomy: Taxonomy
+    items: Sequence[ReviewItem], index: Index, scope: Scope, taxonomy: Taxonomy
 ) -> dict[DatedKey, SearchResult]:
     """The chosen passages of all the items that the scope holds, in few statements."""
     by_day: dict[str, dict[str, None]] = defaultdict(dict)
@@ -107,7 +107,7 @@ def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 async def shown_passages(
-    item: Item, index: Index, scope: Scope, taxonomy: Taxonomy, further: Sequence[str] = ()
+    item: ReviewItem, index: Index, scope: Scope, taxonomy: Taxonomy, further: Sequence[str] = ()
 ) -> dict[str, list[Any]]:
     """`passages` (with `further` ones) and `chosen` of the item as the scope may see them: others are left out."""
     if len(further) > MAX_PASSAGES:
@@ -133,7 +133,7 @@ async def shown_passages(
 
 async def chosen_passages(
     chunk_ids: Sequence[str],
-    item: Item,
+    item: ReviewItem,
     index: Index,
     scope: Scope,
     taxonomy: Taxonomy,
@@ -159,7 +159,7 @@ async def chosen_passages(
 
 
 async def cited_passages(
-    item: Item, index: Index, scope: Scope, taxonomy: Taxonomy, content_hashes: Mapping[str, str] | None = None
+    item: ReviewItem, index: Index, scope: Scope, taxonomy: Taxonomy, content_hashes: Mapping[str, str] | None = None
 ) -> list[ChosenRow]:
     """The passages that the answer cites, as far as they exist: what an approval confirms.
 

@@ -57,7 +57,7 @@ def classify_enabled(setting: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _Learned:
+class _KnownCategories:
     """What is known of the categories in one scope, and of which state of the index.
 
     `nodes` are the categories that a document can get.
@@ -101,7 +101,7 @@ class Classifier:
         deciding = model_for(embedder, "en") or embedder
         self._embedder = deciding if deciding is not None and deciding.decides else None
         self._model = model
-        self._learned: LRUCache[frozenset[int] | None, _Learned] = LRUCache(LEARNED_SCOPES)
+        self._learned: LRUCache[frozenset[int] | None, _KnownCategories] = LRUCache(LEARNED_SCOPES)
         self._learning = asyncio.Lock()
 
     async def classify(self, text: str, title: str = "", *, scope: Viewer = EVERYTHING) -> Classification:
@@ -161,7 +161,7 @@ class Classifier:
         placed = [replace(d, node_id=nodes.get(d.document_id, d.node_id)) for d in documents]
         return placed, reasons
 
-    async def _place(self, document: IndexedDocument, learned: _Learned) -> Classification:
+    async def _place(self, document: IndexedDocument, learned: _KnownCategories) -> Classification:
         terms = content(document)
         vector = await self._mean_vector(document) if learned.centroids.vectors is not None else None
         classification = place(learned.taxonomy, learned.names, learned.centroids, terms, vector)
@@ -189,7 +189,7 @@ class Classifier:
             return None
         return mean_vector(list(vectors))
 
-    async def _known(self, viewer: Viewer, *, growing: bool = False) -> _Learned:
+    async def _known(self, viewer: Viewer, *, growing: bool = False) -> _KnownCategories:
         """Centroids and names of the newest state in the viewer's scope, learned again only when they have to be."""
         async with self._learning:
             snapshot = await self._index.snapshot()
@@ -200,7 +200,7 @@ class Classifier:
                 self._learned[scope.nodes] = learned
             return learned
 
-    async def _learn(self, snapshot: IndexSnapshot, scope: Scope) -> _Learned:
+    async def _learn(self, snapshot: IndexSnapshot, scope: Scope) -> _KnownCategories:
         taxonomy = snapshot.taxonomy
         nodes = frozenset(taxonomy.nodes) if scope.nodes is None else scope.nodes & taxonomy.nodes.keys()
         per_node = max(LEAST_PER_NODE, min(PER_NODE, MOST_SAMPLES // max(1, len(nodes))))
@@ -208,7 +208,7 @@ class Classifier:
         samples = await self._store.samples(sorted(nodes), per_node, space) if nodes else []
         centroids = await asyncio.to_thread(Centroids.of, samples)
         names = Names(taxonomy, self._analyzer, nodes)
-        return _Learned(snapshot.version, snapshot.statistics.chunks, taxonomy, nodes, names, centroids)
+        return _KnownCategories(snapshot.version, snapshot.statistics.chunks, taxonomy, nodes, names, centroids)
 
 
 def _work(document: IndexedDocument) -> uuid.UUID:

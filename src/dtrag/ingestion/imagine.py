@@ -41,7 +41,7 @@ OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """What a run would cost: passages, tokens, and won by the configured price (0 without one)."""
 
     passages: int
@@ -88,7 +88,7 @@ class Imagination:
         """Imagined questions, and the passages with and without some."""
         return await self._store.counts(scope)
 
-    async def estimate(self, scope: Scope = EVERYTHING, most: int | None = None) -> Estimate:
+    async def estimate(self, scope: Scope = EVERYTHING, most: int | None = None) -> CostEstimate:
         """What a run costs, about. Raises `InvalidInput` without a language model."""
         model, counts = self.require_model(), await self._store.counts(scope)
         passages = counts.missing if most is None else min(most, counts.missing)
@@ -101,7 +101,7 @@ class Imagination:
         count = max(1, len(sample))
         inputs = round(counts.characters * share * per_character + passages * overhead / count)
         outputs = passages * REPLY_TOKENS
-        return Estimate(passages, inputs, outputs, model.cost_of(inputs, outputs), model.id)
+        return CostEstimate(passages, inputs, outputs, model.cost_of(inputs, outputs), model.id)
 
     async def run(
         self, scope: Scope = EVERYTHING, *, most: int | None = None, on_progress: OnProgress | None = None

@@ -41,7 +41,7 @@ Authors = Mapping[str, frozenset[tuple[str, ...]]]
 """Owner id -> the categories that the key may see now."""
 
 
-class AuditRow(TypedDict):
+class FindingRow(TypedDict):
     """A finding about a case; `passages` and `details` say which passages, and why."""
 
     case_id: str
@@ -59,7 +59,7 @@ class CaseAudit:
     reusable: int
     without_sources: int
     agents: int
-    rows: tuple[AuditRow, ...]
+    rows: tuple[FindingRow, ...]
 
     def count(self, finding: Finding) -> int:
         """Cases with this finding."""
@@ -101,7 +101,7 @@ class CaseAuditor:
         agents = await self._agents.every()
         reach = frozenset[int]().union(*(agent.grant.nodes(taxonomy) for agent in agents))
         active: list[Case] = []
-        rows: list[AuditRow] = []
+        rows: list[FindingRow] = []
         archived, stale = 0, set[str]()
         async for page in pages(self._store):
             cases = [case for case in page if case.status == "active"]
@@ -119,7 +119,7 @@ class CaseAuditor:
         cited = sum(bool(case.passages) for case in active)
         return CaseAudit(len(active), archived, cited - len(stale), len(active) - cited, len(agents), tuple(rows))
 
-    async def _voted_down(self, cases: Sequence[Case]) -> list[AuditRow]:
+    async def _voted_down(self, cases: Sequence[Case]) -> list[FindingRow]:
         """Cases that are not reused, because the last vote of some caller is a thumbs-down."""
         suspected = [case for case in cases if case.passages and case.downvotes]
         if not suspected:
@@ -141,12 +141,12 @@ class CaseAuditor:
             if key.grant is not None
         }
 
-    async def _source_findings(self, cases: Sequence[Case], authors: Authors, taxonomy: Taxonomy) -> list[AuditRow]:
+    async def _source_findings(self, cases: Sequence[Case], authors: Authors, taxonomy: Taxonomy) -> list[FindingRow]:
         by_day: dict[date | None, list[Case]] = defaultdict(list)
         for case in cases:
             if case.passages:
                 by_day[case.as_of].append(case)
-        rows: list[AuditRow] = []
+        rows: list[FindingRow] = []
         for day, of_day in by_day.items():
             keys = list(dict.fromkeys(passage.chunk_id for case in of_day for passage in case.passages))
             current = await self._index.fetch(keys, EVERYTHING.at(day), taxonomy)
@@ -205,8 +205,8 @@ def _is_distinct(case_id: str) -> bool:
     return True
 
 
-def _figures(cases: Iterable[Case], reach: frozenset[int] | None) -> list[AuditRow]:
-    rows: list[AuditRow] = []
+def _figures(cases: Iterable[Case], reach: frozenset[int] | None) -> list[FindingRow]:
+    rows: list[FindingRow] = []
     for case in cases:
         if not case.usage_count:
             rows.append(_row(case, "never_used"))
@@ -217,7 +217,7 @@ def _figures(cases: Iterable[Case], reach: frozenset[int] | None) -> list[AuditR
     return rows
 
 
-def _duplicates(cases: Sequence[Case]) -> list[AuditRow]:
+def _duplicates(cases: Sequence[Case]) -> list[FindingRow]:
     return [
         _row(pair.case, "duplicate", details=f"of {pair.into.case_id}: dtrag cbr consolidate")
         for pair in duplicates(cases)
@@ -225,5 +225,5 @@ def _duplicates(cases: Sequence[Case]) -> list[AuditRow]:
     ]
 
 
-def _row(case: Case, finding: Finding, passages: Iterable[str] = (), details: str = "") -> AuditRow:
+def _row(case: Case, finding: Finding, passages: Iterable[str] = (), details: str = "") -> FindingRow:
     return {"case_id": case.case_id, "finding": finding, "passages": list(passages), "details": details}

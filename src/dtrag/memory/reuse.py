@@ -39,7 +39,7 @@ from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import InvalidInput
 from dtrag.memory import case_input
-from dtrag.memory.suggesting import Candidates, Suggester
+from dtrag.memory.suggesting import CandidateCases, Suggester
 from dtrag.ports import CaseStore, Index
 from dtrag.settings import timeout_multiplier
 
@@ -162,7 +162,7 @@ class Reuse:
             return replace(recalled, silence="stale")
         return await self._decided(recalled, scope)
 
-    async def _asking_the_same(self, question: str, near: Candidates, scope: Scope) -> tuple[Recalled, list[Case]]:
+    async def _asking_the_same(self, question: str, near: CandidateCases, scope: Scope) -> tuple[Recalled, list[Case]]:
         """Those of the candidates that ask the same and were answered in a scope that holds this one; without any, with
         the reason for silence."""
         try:
@@ -197,11 +197,11 @@ class Reuse:
         same, _ = await self._of_candidates(question, await self._candidates(question, scope), scope)
         return same
 
-    async def _candidates(self, question: str, scope: Scope) -> Candidates:
+    async def _candidates(self, question: str, scope: Scope) -> CandidateCases:
         vector = await self._vectors.of(question)
         return await self.suggester.candidates(CaseQuery(text=question, limit=MOST_CANDIDATES, vector=vector), scope)
 
-    async def _of_candidates(self, question: str, near: Candidates, scope: Scope) -> tuple[list[Case], int]:
+    async def _of_candidates(self, question: str, near: CandidateCases, scope: Scope) -> tuple[list[Case], int]:
         """As `with_same_question`, and the number of compared cases."""
         by_words = [case for case, score in near.by_words if score > 0]
         same = await asyncio.to_thread(self._same, question, by_words, scope)

@@ -13,7 +13,7 @@ from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.cases.votes import CaseRecord, Tally, count_vote
 from dtrag.core.editions import parse_date
-from dtrag.core.taxonomy.review import Item
+from dtrag.core.taxonomy.review import ReviewItem
 from dtrag.memory.case_input import shared_category
 from dtrag.ports import CaseStore, Index
 from dtrag.settings import flag
@@ -50,7 +50,7 @@ class ReviewCases:
         """Whether the case memory is on now."""
         return flag("cbr_enabled")
 
-    async def add(self, item: Item, scope: Scope) -> str | None:
+    async def add(self, item: ReviewItem, scope: Scope) -> str | None:
         """The id of the case for a decided answer; None while the memory is off, and when no chosen passage exists.
 
         Corrected: quality 1.0, and earlier cases for the question that cite none of the chosen passages get a
@@ -81,7 +81,7 @@ class ReviewCases:
             record = CaseRecord(case) if counted is None else CaseRecord(counted[0], (counted[1],))
         return case.case_id if await self._store.put(record) else None
 
-    async def add_missing(self, items: Iterable[Item]) -> list[str]:
+    async def add_missing(self, items: Iterable[ReviewItem]) -> list[str]:
         """As `add`, for answers that were decided while the memory was off; the ids of the new cases."""
         added = []
         for item in items:
@@ -91,7 +91,7 @@ class ReviewCases:
                     added.append(case_id)
         return added
 
-    async def _case(self, item: Item, now: datetime, scope: Scope) -> Case | None:
+    async def _case(self, item: ReviewItem, now: datetime, scope: Scope) -> Case | None:
         """The case of a decided item. It counts in the reviewer's scope; later, in that of the item's readers."""
         question = str(item.proposal["question"])
         passages = [
@@ -146,7 +146,7 @@ class ReviewCases:
         ]
 
 
-def _vote(case: Case, item: Item, feedback: FeedbackType) -> Vote:
+def _vote(case: Case, item: ReviewItem, feedback: FeedbackType) -> Vote:
     return Vote(
         log_id=f"{REVIEW_LOG}{item.item_id}",
         case_id=case.case_id,
@@ -157,6 +157,6 @@ def _vote(case: Case, item: Item, feedback: FeedbackType) -> Vote:
     )
 
 
-def case_id_of(item: Item) -> str:
+def case_id_of(item: ReviewItem) -> str:
     """The id of the case that the decision about this item becomes."""
     return f"review-{item.item_id}"

@@ -86,7 +86,7 @@ class Nearest:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CandidateCases:
     """The cases nearest by words and by meaning, the latter by `model`. None: the question has no vector."""
 
     query: CaseQuery
@@ -141,14 +141,14 @@ class Suggester:
             return Nearest(found.by_words[: query.limit], SimilarityMethod.COSINE, (reason,))
         return Nearest(found.combined()[: query.limit], SimilarityMethod.SEMANTIC)
 
-    async def candidates(self, query: CaseQuery, scope: Scope) -> Candidates:
+    async def candidates(self, query: CaseQuery, scope: Scope) -> CandidateCases:
         """The `limit` nearest by words, and as many by the query's vector."""
         by_words = await self._store.nearest(replace(query, method=SimilarityMethod.COSINE, vector=None), scope)
         if query.vector is None:
-            return Candidates(query, by_words)
+            return CandidateCases(query, by_words)
         self._embed_missing()
         by_meaning = await self._store.nearest(replace(query, method=SimilarityMethod.SEMANTIC), scope)
-        return Candidates(query, by_words, by_meaning, self.vectors.model(query.text))
+        return CandidateCases(query, by_words, by_meaning, self.vectors.model(query.text))
 
     async def close(self) -> None:
         """End the embedding in the background; the next process goes on with it."""

@@ -11,7 +11,7 @@ from typing import Protocol, Unpack
 from dtrag.core.access.api_key import Key
 from dtrag.core.access.audit_chain import AuditEntry, AuditFilter, AuditOptions, AuditRow, ChainHead
 from dtrag.core.access.session import Session
-from dtrag.core.agent import Agent, Edition, Spending
+from dtrag.core.agent import Agent, AgentEdition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
 
 
@@ -33,7 +33,7 @@ class AgentStore(Protocol):
     async def delete(self, agent_id: uuid.UUID) -> bool:
         """Delete the agent with its editions and spending; False when it does not exist."""
 
-    async def editions(self, agent_id: uuid.UUID) -> list[Edition]:
+    async def editions(self, agent_id: uuid.UUID) -> list[AgentEdition]:
         """All editions of the agent's manifest, newest first."""
 
     async def charge(self, agent_id: uuid.UUID, day: date, calls: int, tokens: int, cost: int) -> Spending:

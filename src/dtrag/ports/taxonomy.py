@@ -11,7 +11,7 @@ from dtrag.core.access.scope import Grant, Scope
 from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.taxonomy.centroids import Sample
 from dtrag.core.taxonomy.operations import Operation
-from dtrag.core.taxonomy.review import Decision, Item, Placement
+from dtrag.core.taxonomy.review import Decision, Placement, ReviewItem
 from dtrag.core.taxonomy.tree import Taxonomy
 
 
@@ -88,16 +88,16 @@ class ReviewStore(Protocol):
 
     async def waiting(
         self, scope: Scope, limit: int, offset: int, grants: Sequence[Grant] = ()
-    ) -> tuple[list[Item], int]:
+    ) -> tuple[list[ReviewItem], int]:
         """A page of the open items, least confident first, and the total number of open items in scope.
 
         `grants` are the scopes of the agents whose answers the caller may see; with the whole tree, all agents.
         """
 
-    async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> Item | None:
+    async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> ReviewItem | None:
         """An item in scope, or None; `grants` as in `waiting`."""
 
-    async def add(self, item: Item) -> bool:
+    async def add(self, item: ReviewItem) -> bool:
         """Add an item to the queue; whether it is there now.
 
         Of answers, the same question (question_hash, as_of, agent, grant) is open once: another one changes nothing.
@@ -105,11 +105,11 @@ class ReviewStore(Protocol):
         not less confident.
         """
 
-    async def decide(self, item: Item, decision: Decision) -> bool:
+    async def decide(self, item: ReviewItem, decision: Decision) -> bool:
         """Close an open item and move its document when the decision names a node; False when it is not open.
 
         `decision.addition()` is added to the proposal.
         """
 
-    async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[Item]:
+    async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[ReviewItem]:
         """The newest decided answers with chosen passages in scope, newest first; `grants` as in `waiting`."""

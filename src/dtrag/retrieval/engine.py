@@ -35,7 +35,7 @@ from dtrag.retrieval.request import (
     MODES,
     Mode,
     ScopedSearchOptions,
-    SearchRequest,
+    SearchArguments,
     SearchTarget,
     WeightChoice,
     passage_count,
@@ -175,7 +175,7 @@ class HybridSearchEngine:
         with self._statistics.counting_errors():
             await self.load(query, mode, scope=scope)
             started = time.perf_counter()
-            request = SearchRequest.parse(
+            request = SearchArguments.parse(
                 query,
                 top_k,
                 filters,
@@ -203,7 +203,7 @@ class HybridSearchEngine:
             results, metrics, is_hit = await self._cache.get_or_search(self._cache_key(search), run)
             return self._answered(request, started, results, _metrics_of_hit(metrics) if is_hit else metrics)
 
-    async def _new_search(self, request: SearchRequest, seconds: float | None) -> Search:
+    async def _new_search(self, request: SearchArguments, seconds: float | None) -> Search:
         """A search whose time starts now, in the present state of the index."""
         config, limits = self._config, TimeLimits(self._config, seconds)
         return Search(request, await self._target(request.filters, request.scope), config, limits)
@@ -316,7 +316,7 @@ class HybridSearchEngine:
 
         Raises the errors of `search`.
         """
-        request = SearchRequest.parse(
+        request = SearchArguments.parse(
             "warm",
             5,
             None,
@@ -365,7 +365,7 @@ class HybridSearchEngine:
 
         An override of this method supplies the lexical candidates of every search (retrieval/overrides.py).
         """
-        request = SearchRequest.parse(
+        request = SearchArguments.parse(
             query,
             top_k,
             filters,
@@ -493,7 +493,7 @@ class HybridSearchEngine:
         )
 
     def _answered(
-        self, request: SearchRequest, started: float, results: list[SearchResult], metrics: SearchMetrics
+        self, request: SearchArguments, started: float, results: list[SearchResult], metrics: SearchMetrics
     ) -> Results:
         metrics = replace(
             metrics,

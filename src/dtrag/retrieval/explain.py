@@ -13,7 +13,7 @@ from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.core.text.questions import content
 from dtrag.ports import Index, similarity
 from dtrag.retrieval.hybrid import Ranking
-from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.request import SearchArguments, SearchTarget
 from dtrag.retrieval.retrievers import RetrieverOutcome
 
 NOT_FOUND = stated("absent_unknown", "There is no such document that you may see.")
@@ -31,7 +31,7 @@ class Explainer:
 
     index: Index
     analyzer: Analyzer
-    request: SearchRequest
+    request: SearchArguments
     target: SearchTarget
     ranking: Ranking
     rerank_scores: Mapping[str, float] = field(default_factory=dict)

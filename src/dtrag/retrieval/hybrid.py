@@ -10,7 +10,7 @@ from dtrag.core.text.questions import analyze_query
 from dtrag.errors import DatabaseUnavailable
 from dtrag.retrieval.config import EngineConfig
 from dtrag.retrieval.imagined import ImaginedMatches, ImaginedRetriever
-from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.request import SearchArguments, SearchTarget
 from dtrag.retrieval.retrievers import Retriever, RetrieverOutcome
 from dtrag.retrieval.stage_sizes import PACK_NEAREST
 from dtrag.retrieval.time_limits import TimeLimits
@@ -57,7 +57,7 @@ class HybridRetriever:
     vector: Retriever
     imagined: ImaginedRetriever | None = None
 
-    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> Candidates:
+    async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> Candidates:
         """The candidates of both; a retriever that fails has none."""
         # The vector retriever first: its thread and the database work while the terms of the query are counted here.
         (vector, imagined), lexical = await asyncio.gather(
@@ -66,7 +66,7 @@ class HybridRetriever:
         return Candidates(lexical, vector, imagined)
 
     async def _by_meaning(
-        self, request: SearchRequest, target: SearchTarget, limits: TimeLimits
+        self, request: SearchArguments, target: SearchTarget, limits: TimeLimits
     ) -> tuple[RetrieverOutcome, ImaginedMatches]:
         vector = await self.vector.retrieve(request, target, limits)
         if self.imagined is None:
@@ -85,7 +85,7 @@ class Ranking:
     imagined: ImaginedMatches = field(default_factory=lambda: ImaginedMatches(skipped=True))
 
     @classmethod
-    def of(cls, candidates: Candidates, request: SearchRequest, config: EngineConfig) -> Ranking:
+    def of(cls, candidates: Candidates, request: SearchArguments, config: EngineConfig) -> Ranking:
         """Fuse the scores of both retrievers in mode `hybrid`; in other modes keep those of the one that ran."""
         lexical, vector = candidates.lexical, candidates.vector
         if request.mode == "hybrid":

@@ -12,7 +12,7 @@ from dtrag.core.ranking.bm25 import idf
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import content, weighted_terms
 from dtrag.ports import Index, similarity
-from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.request import SearchArguments, SearchTarget
 from dtrag.retrieval.retrievers import RetrieverOutcome
 from dtrag.retrieval.time_limits import TimeLimits
 
@@ -45,7 +45,7 @@ class ImaginedRetriever:
         self._analyzer = analyzer
 
     async def retrieve(
-        self, request: SearchRequest, target: SearchTarget, limits: TimeLimits, vector: RetrieverOutcome
+        self, request: SearchArguments, target: SearchTarget, limits: TimeLimits, vector: RetrieverOutcome
     ) -> ImaginedMatches:
         """The passages of the nearest questions; by words where the question has no vector."""
         outcome = ImaginedMatches(vector=vector.vector, model=vector.model)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.documents import SearchMetrics, SearchResult
-from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.request import SearchArguments, SearchTarget
 from dtrag.retrieval.retrievers import QueryEmbedder, RetrieverOutcome
 from dtrag.retrieval.time_limits import TimeLimits
 
@@ -24,7 +24,7 @@ class LexicalOverride:
 
     method: SearchMethod
 
-    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+    async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
         """See `Retriever.retrieve`."""
         outcome = RetrieverOutcome(skipped=request.mode == "vector")
         if not outcome.skipped:
@@ -43,7 +43,7 @@ class VectorOverride:
     method: SearchMethod
     embedder: QueryEmbedder
 
-    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+    async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
         """See `Retriever.retrieve`."""
         outcome = RetrieverOutcome(skipped=request.mode not in {"hybrid", "vector"})
         if not outcome.skipped:

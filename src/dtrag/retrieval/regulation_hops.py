@@ -15,8 +15,8 @@ from dtrag.current_app import active
 from dtrag.errors import InvalidInput
 from dtrag.packs.regulation_ko import hops
 from dtrag.packs.regulation_ko.citations import cited_texts
-from dtrag.packs.regulation_ko.collection import Collection, Source
-from dtrag.packs.regulation_ko.hops import MAX_HOPS, MIN_RELEVANCE, ChunkStore, MultiHopResult, VectorStore
+from dtrag.packs.regulation_ko.collection import CitableProvision, Collection
+from dtrag.packs.regulation_ko.hops import MAX_HOPS, MIN_RELEVANCE, ChunkStore, MultiHopResult, RelevanceStore
 from dtrag.ports import CitedProvision, Index, IndexSnapshot
 from dtrag.retrieval.day_texts import fetch_of_day
 from dtrag.retrieval.hybrid import Ranking
@@ -47,7 +47,7 @@ async def follow_citations(
     cited: list[CitedProvision] = []
     for _ in range(MAX_HOPS):
         names = await _cited_names(index, collection, frontier, snapshot, caller)
-        reached: dict[str, Source] = {}
+        reached: dict[str, CitableProvision] = {}
         for source in frontier:
             for target in _cited_sources(collection, source, names[source.name]):
                 if target.name in visited or (len(reached) >= MAX_CITED and target.name not in reached):
@@ -123,7 +123,7 @@ class MultiHopRetriever(Generic[Result_co]):
     @overload
     def __init__(
         self: MultiHopRetriever[MultiHopResult],
-        vector_store: VectorStore,
+        vector_store: RelevanceStore,
         chunk_store: ChunkStore,
         *,
         cited: Callable[[str], Iterable[str]] = ...,
@@ -141,7 +141,7 @@ class MultiHopRetriever(Generic[Result_co]):
 
     def __init__(
         self,
-        vector_store: VectorStore | None = None,
+        vector_store: RelevanceStore | None = None,
         chunk_store: ChunkStore | None = None,
         *,
         cited: Callable[[str], Iterable[str]] = cited_texts,
@@ -246,7 +246,7 @@ def _weighted(weights: tuple[float, float], lexical: float, vector: float) -> fl
 
 
 async def _cited_names(
-    index: Index, collection: Collection, sources: Sequence[Source], snapshot: IndexSnapshot, caller: Scope
+    index: Index, collection: Collection, sources: Sequence[CitableProvision], snapshot: IndexSnapshot, caller: Scope
 ) -> dict[str, Sequence[str]]:
     """Name -> names of the provisions that it cites; none for one that has been deleted since.
 
@@ -254,7 +254,7 @@ async def _cited_names(
     requests need not wait; when the caller's time ends before that, a later search finds the result.
     """
     names: dict[str, Sequence[str]] = {}
-    unread: list[Source] = []
+    unread: list[CitableProvision] = []
     for source in sources:
         cached = collection.cached_cited_names(source)
         if cached is None:
@@ -271,12 +271,14 @@ async def _cited_names(
 
 
 def _read_names(
-    collection: Collection, sources: Sequence[Source], texts: Mapping[str, str]
+    collection: Collection, sources: Sequence[CitableProvision], texts: Mapping[str, str]
 ) -> dict[str, Sequence[str]]:
     return {source.name: collection.cited_names(source, texts[source.name]) for source in sources}
 
 
-async def _texts(index: Index, sources: Sequence[Source], snapshot: IndexSnapshot, caller: Scope) -> dict[str, str]:
+async def _texts(
+    index: Index, sources: Sequence[CitableProvision], snapshot: IndexSnapshot, caller: Scope
+) -> dict[str, str]:
     """Name -> text of the provision; "" for one that has been deleted since."""
     keys = [key for source in sources for key in chunk_ids(source)]
     passages = await fetch_of_day(index, keys, caller, snapshot.taxonomy)
@@ -285,7 +287,9 @@ async def _texts(index: Index, sources: Sequence[Source], snapshot: IndexSnapsho
     }
 
 
-def _cited_sources(collection: Collection, source: Source, names: Sequence[str]) -> Iterator[Source]:
+def _cited_sources(
+    collection: Collection, source: CitableProvision, names: Sequence[str]
+) -> Iterator[CitableProvision]:
     """The articles and appendices of these names, each as often as it is cited."""
     for name in names:
         target = collection.source(name)

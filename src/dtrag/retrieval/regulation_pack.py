@@ -24,7 +24,7 @@ from dtrag.errors import DtragError, InvalidInput
 from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Lexicon
-from dtrag.packs.regulation_ko.question_concepts import Reading, read, with_suggestions
+from dtrag.packs.regulation_ko.question_concepts import QuestionReading, read, with_suggestions
 from dtrag.packs.regulation_ko.question_parts import raised, with_best_of_parts
 from dtrag.packs.regulation_ko.question_roles import governing
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
@@ -154,7 +154,7 @@ class RegulationRanking:
 
     async def read(
         self, query: str, snapshot: IndexSnapshot, scope: Scope, suggested: Sequence[str] = ()
-    ) -> Reading | None:
+    ) -> QuestionReading | None:
         """The query with its official terms; None where the pack does not apply."""
         if self._mode == "off" or language(query) == "und":
             return None
@@ -185,7 +185,7 @@ class RegulationRanking:
 
         `hybrid_score` becomes the share of the highest score that this ranking can give, in [0, 1].
         """
-        if not isinstance(reading, Reading) or not _about_regulations(passages):
+        if not isinstance(reading, QuestionReading) or not _about_regulations(passages):
             return PackRanking(list(passages))
         pieces = by_article(passages)
         scored = await self.scored(reading, pieces, caller, imagined)
@@ -198,7 +198,7 @@ class RegulationRanking:
 
     async def scored(
         self,
-        reading: Reading,
+        reading: QuestionReading,
         pieces: Mapping[str, Sequence[SearchResult]],
         caller: Scope,
         imagined: Mapping[str, float] = NO_QUESTIONS,
@@ -262,7 +262,9 @@ def _about_regulations(passages: Sequence[SearchResult]) -> bool:
     return 2 * sum(bool(passage.metadata.get("regulation")) for passage in first) >= max(1, len(first))
 
 
-def _ranking(reading: Reading, scored: ScoredArticles, pieces: Mapping[str, Sequence[SearchResult]]) -> PackRanking:
+def _ranking(
+    reading: QuestionReading, scored: ScoredArticles, pieces: Mapping[str, Sequence[SearchResult]]
+) -> PackRanking:
     """The second ranking: about .1 ms for each article; long questions and texts take longer."""
     order = _numbered_first(reranked(scored.scorer, scored.articles, PACK_ARTICLES), scored.articles, reading)
     if reading.parts:
@@ -282,7 +284,7 @@ def _ranking(reading: Reading, scored: ScoredArticles, pieces: Mapping[str, Sequ
 
 
 def _findings(
-    reading: Reading, scored: ScoredArticles, pieces: Mapping[str, Sequence[SearchResult]], order: Sequence[str]
+    reading: QuestionReading, scored: ScoredArticles, pieces: Mapping[str, Sequence[SearchResult]], order: Sequence[str]
 ) -> PackFindings:
     """What the ranking says about the question: signals for the confidence, and its official terms."""
     ceiling = LexicalQuery.of(reading.own, scored.statistics).ceiling
@@ -298,7 +300,7 @@ def _findings(
 
 
 def _numbered_first(
-    order: Sequence[tuple[str, float]], articles: Sequence[Article], reading: Reading
+    order: Sequence[tuple[str, float]], articles: Sequence[Article], reading: QuestionReading
 ) -> list[tuple[str, float]]:
     """The order; for a question that is only an article number (제15조), the articles of that number come first."""
     question = reading.question
@@ -367,7 +369,7 @@ def _ordinal(chunk_id: str) -> int:
     return int(chunk_id.rpartition(":")[2])
 
 
-def _ranking_terms(reading: Reading, articles: Sequence[Article]) -> list[int]:
+def _ranking_terms(reading: QuestionReading, articles: Sequence[Article]) -> list[int]:
     """The terms whose document frequencies the features need: those of the question and of all headings."""
     terms = set(reading.term_ids())
     for article in articles:

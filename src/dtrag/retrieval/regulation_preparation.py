@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.documents import SearchResult
-from dtrag.packs.regulation_ko.collection import Collection, Source
+from dtrag.packs.regulation_ko.collection import CitableProvision, Collection
 from dtrag.packs.regulation_ko.term_coverage import CACHED_ARTICLES, article_terms
 from dtrag.ports import Index
 from dtrag.retrieval.regulation_collection import CollectionReader
@@ -41,7 +41,7 @@ async def read_ahead(index: Index, collections: CollectionReader) -> int:
     return len(sources)
 
 
-def _analyse(collection: Collection, sources: Sequence[Source], passages: Mapping[str, SearchResult]) -> None:
+def _analyse(collection: Collection, sources: Sequence[CitableProvision], passages: Mapping[str, SearchResult]) -> None:
     for source in sources:
         pieces = [passages[key] for key in chunk_ids(source) if key in passages]
         text = "\n".join(piece.text for piece in pieces)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dtrag.core.documents import SearchResult
-from dtrag.packs.regulation_ko.collection import Collection, Source, provision_names
+from dtrag.packs.regulation_ko.collection import CitableProvision, Collection, provision_names
 from dtrag.packs.regulation_ko.references import named_provisions
 from dtrag.ports import NamedPassages
 
@@ -36,7 +36,7 @@ def named_passages(
     )
 
 
-def chunk_ids(source: Source) -> tuple[str, ...]:
+def chunk_ids(source: CitableProvision) -> tuple[str, ...]:
     """The passages of a provision, in the order of the text."""
     return tuple(
         f"{source.regulation.document_id}:{ordinal}"
@@ -52,6 +52,6 @@ def named_first(results: Sequence[SearchResult], named: NamedPassages) -> list[S
     return [replace(one, hybrid_score=1.0) for one in first] + [one for one in results if one.chunk_id not in order]
 
 
-def _with_title(source: Source) -> str:
+def _with_title(source: CitableProvision) -> str:
     title = source.provisions[0].title
     return f"{source.name}({title})" if title else source.name

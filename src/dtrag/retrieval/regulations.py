@@ -28,7 +28,7 @@ from dtrag.core.verification import Verification
 from dtrag.current_app import active
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.packs.regulation_ko.amendments import text_of_day
-from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Regulation, Source
+from dtrag.packs.regulation_ko.collection import BETWEEN, CitableProvision, Collection, Regulation
 from dtrag.packs.regulation_ko.hops import MAX_HOPS, MIN_RELEVANCE, MultiHopResult
 from dtrag.packs.regulation_ko.provision_details import details
 from dtrag.packs.regulation_ko.references import find_provision
@@ -218,7 +218,7 @@ class Regulations:
     async def _read_citations(
         self, collection: Collection, only: Regulation | None, within: Scope
     ) -> Sequence[ProvisionCitation]:
-        by_document: dict[uuid.UUID, list[Source]] = {}
+        by_document: dict[uuid.UUID, list[CitableProvision]] = {}
         for source in collection.sources.values():
             if only is None or source.regulation.name == only.name:
                 by_document.setdefault(source.regulation.document_id, []).append(source)
@@ -327,7 +327,7 @@ class Regulations:
         if changed and within.as_of is not None:
             raise NotFound(changed_later(changed, within.as_of, korean=False)) from error
 
-    async def _text(self, source: Source, within: Scope) -> RegulationText:
+    async def _text(self, source: CitableProvision, within: Scope) -> RegulationText:
         """The text of the regulation. Raises `NotFound` when it was replaced since the collection was read."""
         for text in await self._store.read([source.regulation.document_id], within):
             if text.provisions == source.regulation.provisions:
@@ -367,14 +367,14 @@ def _list_key(snapshot: IndexSnapshot, within: Scope, only: Regulation | None) -
     return snapshot.generation, snapshot.taxonomy.version, within.nodes, valid_day(within), name
 
 
-def _texts(source: Source, regulation: RegulationText, day: date | None = None) -> list[str]:
+def _texts(source: CitableProvision, regulation: RegulationText, day: date | None = None) -> list[str]:
     """The texts of the provisions; with a day, without the words of paragraphs that were amended after it."""
     texts = [regulation.text[provision.start : provision.end] for provision in source.provisions]
     is_article = source.provisions[0].kind == "article"
     return [text_of_day(text, day.isoformat()) for text in texts] if day is not None and is_article else texts
 
 
-def _require_text_of_day(source: Source, within: Scope) -> None:
+def _require_text_of_day(source: CitableProvision, within: Scope) -> None:
     """Raise `NotFound` for a provision that was deleted after the day: its text then is not stored."""
     deleted_on = source.regulation.deleted_on.get(source.provisions[0].label) if source.is_deleted else None
     if deleted_on is not None and within.as_of is not None and deleted_on > within.as_of.isoformat():
@@ -383,7 +383,7 @@ def _require_text_of_day(source: Source, within: Scope) -> None:
 
 
 def _citations(
-    collection: Collection, sources: Iterable[Source], regulation: RegulationText
+    collection: Collection, sources: Iterable[CitableProvision], regulation: RegulationText
 ) -> list[ProvisionCitation]:
     """The citations of one regulation's provisions; none when it was replaced since the collection was read."""
     return [

@@ -64,7 +64,7 @@ class ModeSearchOptions(SearchOptions, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchArguments:
     """The validated arguments of one search.
 
     `filter_values` are the filters as the caller passed them, `official_words` suggestions for a pack, `added_terms`
@@ -113,7 +113,7 @@ class SearchRequest:
         official_words: Sequence[str] = (),
         choose_weights: WeightChoice | None = None,
         at_least: int = 0,
-    ) -> SearchRequest:
+    ) -> SearchArguments:
         """Raises `InvalidInput` for the first invalid argument.
 
         `as_of` (2024-03-01) is the day whose editions are searched: it becomes a part of the scope.

@@ -21,7 +21,7 @@ from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.text.questions import has_hangul, required_terms, weighted_terms
 from dtrag.errors import InvalidInput
 from dtrag.ports import NOT_CONFIGURED, Embedder, Index, model_for, similarity
-from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.request import SearchArguments, SearchTarget
 from dtrag.retrieval.time_limits import TimeLimits
 
 EMBEDDING_THREADS = 4
@@ -72,7 +72,7 @@ class RetrieverOutcome:
 class Retriever(Protocol):
     """Finds candidates for a request among the documents of a target."""
 
-    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+    async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
         """The candidates; errors and exceeded time limits are in the outcome's `failure`."""
 
 
@@ -87,7 +87,7 @@ class LexicalRetriever:
         self._index = index
         self._analyzer = analyzer
 
-    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+    async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
         """`request.added_terms` count for a passage; scores are shares of what the query's own terms can reach."""
         outcome = RetrieverOutcome(skipped=request.mode == "vector")
         if outcome.skipped:
@@ -107,7 +107,7 @@ class LexicalRetriever:
                 outcome.scores = {key: query.share(score) for key, score in outcome.raw_scores.items()}
         return outcome
 
-    async def _lexical_query(self, request: SearchRequest, target: SearchTarget) -> LexicalQuery:
+    async def _lexical_query(self, request: SearchArguments, target: SearchTarget) -> LexicalQuery:
         if self._analyzer.more:  # its optional part (Kiwi) may still be loading; its lock must not block the event loop
             own_terms = await asyncio.to_thread(weighted_terms, request.query, self._analyzer)
         else:
@@ -127,7 +127,7 @@ class VectorRetriever:
         self._index = index
         self._embedder = embedder
 
-    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+    async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
         """The nearest passages; without candidates, and with a `note`, when the query cannot be embedded."""
         outcome = RetrieverOutcome(skipped=request.mode not in {"hybrid", "vector"})
         if outcome.skipped:

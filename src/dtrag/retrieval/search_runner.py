@@ -26,7 +26,7 @@ from dtrag.retrieval.imagined import nearness
 from dtrag.retrieval.multihop import mentioned_passages, vector_shares, with_linked
 from dtrag.retrieval.regulation_hops import cited_passages
 from dtrag.retrieval.regulation_references import named_first
-from dtrag.retrieval.request import DEFAULT_TOP_K, SearchRequest, SearchTarget
+from dtrag.retrieval.request import DEFAULT_TOP_K, SearchArguments, SearchTarget
 from dtrag.retrieval.results import Passages, RerankOutcome
 from dtrag.retrieval.stage_sizes import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
 from dtrag.retrieval.time_limits import TimeLimits
@@ -41,7 +41,7 @@ NAMED_CHANGES = 3
 class Search:
     """The input of all stages of one search."""
 
-    request: SearchRequest
+    request: SearchArguments
     target: SearchTarget
     config: EngineConfig
     limits: TimeLimits
@@ -249,7 +249,7 @@ class SearchRunner:
         return await explainer.explained(results), await explainer.absences(results)
 
 
-def _with_added_terms(request: SearchRequest, reading: QueryReading | None) -> SearchRequest:
+def _with_added_terms(request: SearchArguments, reading: QueryReading | None) -> SearchArguments:
     """The request with the terms that the pack adds, and more lexical candidates for them."""
     if reading is None or not reading.added:
         return request
@@ -257,7 +257,7 @@ def _with_added_terms(request: SearchRequest, reading: QueryReading | None) -> S
     return replace(request, added_terms=tuple(reading.added), bm25_candidates=candidates)
 
 
-def _chosen_top_k(request: SearchRequest, reading: QueryReading | None, elapsed: float) -> TopKChoice | None:
+def _chosen_top_k(request: SearchArguments, reading: QueryReading | None, elapsed: float) -> TopKChoice | None:
     """The number of results for a caller who requests none; `reading` is None where no pack ranked them."""
     if not request.chooses_top_k:
         return None

@@ -11,7 +11,7 @@ import pytest
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope
 from dtrag.core.documents import document_id
 from dtrag.core.taxonomy.classification import Classification
-from dtrag.core.taxonomy.review import ChosenRow, Decision, Item, Placement
+from dtrag.core.taxonomy.review import ChosenRow, Decision, Placement, ReviewItem
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.ports import Stores
 from tests.builders import (
@@ -43,7 +43,7 @@ def answer(
     *,
     confidence: float = 0.4,
     question: str = "How?",
-) -> Item:
+) -> ReviewItem:
     """An answer that waits for review."""
     proposal: dict[str, Any] = {
         "question": question,
@@ -54,10 +54,10 @@ def answer(
         "as_of": "",
         "grant": grant.as_json() if grant is not None else None,
     }
-    return Item(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, NOON, agent_id=agent_id)
+    return ReviewItem(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, NOON, agent_id=agent_id)
 
 
-async def waiting(stores: Stores, scope: Scope = EVERYTHING, *grants: Grant) -> list[Item]:
+async def waiting(stores: Stores, scope: Scope = EVERYTHING, *grants: Grant) -> list[ReviewItem]:
     """All open items that the caller sees."""
     items, total = await stores.review.waiting(scope, 100, 0, grants)
     assert total == len(items)

@@ -19,9 +19,9 @@ from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
 from dtrag.evaluation import question_limit
 from dtrag.evaluation.answers import (
-    AnsweredQuestion,
     AnswerMeasures,
     AnswerSet,
+    JudgedAnswer,
     evaluate_answers,
     is_relevant,
     measures,
@@ -287,21 +287,21 @@ def test_a_document_is_relevant_by_its_names_and_an_article_by_its_number() -> N
 
 
 @st.composite
-def _answered(draw: st.DrawFn) -> AnsweredQuestion:
+def _answered(draw: st.DrawFn) -> JudgedAnswer:
     answerable = draw(st.booleans())
     question = JudgedQuestion("1", "q", {"a": 1} if answerable else {}, ("x",), answerable)
     answer = _answer("x", decision=draw(st.sampled_from(["answer", "review", "abstain"])), model="m")
     if answer.decision == "abstain":
-        return AnsweredQuestion(question, answer)
+        return JudgedAnswer(question, answer)
     right = tuple(draw(st.lists(st.booleans(), max_size=4)))
     answer = replace(answer, citations=(_citation("d:1"),) * len(right))
     missing = tuple(draw(st.lists(st.just("x"), max_size=1)))
-    return AnsweredQuestion(question, answer, right if answerable else (False,) * len(right), missing=missing)
+    return JudgedAnswer(question, answer, right if answerable else (False,) * len(right), missing=missing)
 
 
 @settings(max_examples=25)
 @given(st.lists(_answered(), min_size=1, max_size=12))
-def test_the_shares_add_up(rows: list[AnsweredQuestion]) -> None:
+def test_the_shares_add_up(rows: list[JudgedAnswer]) -> None:
     measured = measures(rows)
     counts = measured["counts"]
     assert counts["answerable"] + counts["unanswerable"] == counts["answered"] + counts["declined"] == len(rows)

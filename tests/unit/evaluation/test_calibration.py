@@ -16,7 +16,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.metrics.calibration import sigmoid
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.answerability import Case, Judged, answers
+from dtrag.evaluation.answerability import Judged, MeasuredQuestion, answers
 from dtrag.evaluation.calibration import FEWEST, calibrate, read_questions
 
 
@@ -25,7 +25,7 @@ def write(path: Path, rows: list[str]) -> Path:
     return path
 
 
-def made(count: int, shift: float, *, seed: int = 1, noise: bool = False) -> list[Case]:
+def made(count: int, shift: float, *, seed: int = 1, noise: bool = False) -> list[MeasuredQuestion]:
     """Cases whose truth is the shipped model's logit moved by `shift`, or nothing at all (`noise`)."""
     chance = np.random.default_rng(seed)
     model = shipped().models["words"]
@@ -35,7 +35,9 @@ def made(count: int, shift: float, *, seed: int = 1, noise: bool = False) -> lis
         logit = model.intercept + sum(weight * signals[name] for name, weight in model.weights.items())
         p = 0.5 if noise else float(sigmoid(np.array([logit + shift]))[0])
         label = float(chance.random() < p)
-        cases.append(Case(f"q{number}", f"q{number}", "answerable" if label else "absent", label, signals, "words"))
+        cases.append(
+            MeasuredQuestion(f"q{number}", f"q{number}", "answerable" if label else "absent", label, signals, "words")
+        )
     return cases
 
 
@@ -122,7 +124,7 @@ def test_labels_without_reason_do_not_make_it_sure() -> None:
     assert found.after.log_loss < 0.75
 
 
-def unlike_the_shipped(count: int, *, seed: int, right: float = 0.5) -> list[Case]:
+def unlike_the_shipped(count: int, *, seed: int, right: float = 0.5) -> list[MeasuredQuestion]:
     """Cases of a book that says it in other words: the shipped model is far too careful, and ranks like a coin.
 
     Its logit is spread around the thresholds; labels depend on it hardly at all.
@@ -136,11 +138,13 @@ def unlike_the_shipped(count: int, *, seed: int, right: float = 0.5) -> list[Cas
         signals["lexical"] = float(np.clip(0.3 + 0.02 * label + 0.12 * chance.standard_normal(), 0.0, 1.0))
         signals["coverage"] = float(chance.random())
         assert model.probability(signals) < 0.9
-        cases.append(Case(f"q{number}", f"q{number}", "answerable" if label else "absent", label, signals, "korean"))
+        cases.append(
+            MeasuredQuestion(f"q{number}", f"q{number}", "answerable" if label else "absent", label, signals, "korean")
+        )
     return cases
 
 
-def decided(cases: list[Case], weights: ConfidenceWeights) -> list[tuple[str, float]]:
+def decided(cases: list[MeasuredQuestion], weights: ConfidenceWeights) -> list[tuple[str, float]]:
     """The decision on each case, and its label."""
     return [
         (decide(weights.models[c.model].probability(c.signals), weights.thresholds[c.model]), c.label) for c in cases

@@ -8,7 +8,7 @@ import pytest
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.metrics.bootstrap import estimates
-from dtrag.evaluation.case_memory import AskedQuestion, CaseMemoryRun, Plan, evaluate_case_memory, ratios
+from dtrag.evaluation.case_memory import AskedQuestion, CaseMemoryRun, MeasurementPlan, evaluate_case_memory, ratios
 from dtrag.evaluation.judged_questions import JudgedQuestion
 
 
@@ -64,7 +64,7 @@ class Remembering:
         self.known[asked.trace_id] = chunk_ids[0].removesuffix(":0")
 
 
-async def measured(memory: Remembering, plan: Plan) -> tuple[CaseMemoryRun, dict[str, float]]:
+async def measured(memory: Remembering, plan: MeasurementPlan) -> tuple[CaseMemoryRun, dict[str, float]]:
     """The run, and its measures."""
     run = await evaluate_case_memory(QUESTIONS, memory, plan)
     values = estimates([ratios(row) for row in run.compared])
@@ -72,7 +72,7 @@ async def measured(memory: Remembering, plan: Plan) -> tuple[CaseMemoryRun, dict
 
 
 async def test_a_memory_that_learns_from_corrections_gains_on_repeats_only() -> None:
-    run, values = await measured(Remembering(), Plan())
+    run, values = await measured(Remembering(), MeasurementPlan())
     assert run.rated_up + run.rated_down == 20 and run.corrected == run.rated_down > 0
     assert values["repeat mrr with"] == 1.0
     assert values["repeat mrr gain"] == pytest.approx(0.5 * run.rated_down / 20)
@@ -81,25 +81,25 @@ async def test_a_memory_that_learns_from_corrections_gains_on_repeats_only() -> 
 
 
 async def test_without_corrections_only_right_answers_are_remembered() -> None:
-    run, values = await measured(Remembering(), Plan(corrections=False))
+    run, values = await measured(Remembering(), MeasurementPlan(corrections=False))
     assert run.corrected == 0 and values["repeat mrr gain"] == 0.0
     assert values["repeat shown"] == pytest.approx(run.rated_up / 20)
 
 
 async def test_a_memory_that_misleads_is_found_out() -> None:
-    _, values = await measured(Remembering(misleads=True), Plan())
+    _, values = await measured(Remembering(misleads=True), MeasurementPlan())
     assert values["repeat misled"] > 0.0
 
 
 async def test_wrong_ratings_are_a_share_of_all() -> None:
-    run, _ = await measured(Remembering(), Plan(wrong_ratings=1.0))
+    run, _ = await measured(Remembering(), MeasurementPlan(wrong_ratings=1.0))
     assert run.rated_wrongly == 20
     assert run.taught()["rated_wrongly"] == 20
 
 
 async def test_repeats_are_asked_in_other_words_and_the_rest_as_they_are() -> None:
     memory = Remembering()
-    run, _ = await measured(memory, Plan())
+    run, _ = await measured(memory, MeasurementPlan())
     originals = {question.text for question in QUESTIONS}
     assert all((row.asked in originals) == (row.group == "other") for row in run.compared)
     assert [row.group for row in run.compared].count("repeat") == 20

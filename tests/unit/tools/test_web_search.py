@@ -14,7 +14,7 @@ from dtrag.errors import EgressBlocked, InvalidInput
 from dtrag.settings import Settings
 from dtrag.tools import ToolExecutionResult, ToolRegistry, execute_tool
 from dtrag.tools.builtin import registry_of
-from dtrag.tools.builtin.providers import Provider, choose
+from dtrag.tools.builtin.providers import SearchService, choose
 from dtrag.tools.builtin.web_search import NO_SERVICE
 from tests.web_server import WebServer, always, answer, web_server
 
@@ -176,7 +176,9 @@ def test_an_internal_service_needs_an_exception() -> None:
     with pytest.raises(EgressBlocked, match="egress_allow"):
         choose("auto", "http://10.0.0.7:8080", None, frozenset())
     allowed = frozenset({("10.0.0.7", 8080)})
-    assert choose("auto", "http://10.0.0.7:8080/", "k", allowed) == Provider("searxng", "http://10.0.0.7:8080", "k")
+    assert choose("auto", "http://10.0.0.7:8080/", "k", allowed) == SearchService(
+        "searxng", "http://10.0.0.7:8080", "k"
+    )
 
 
 def test_the_usual_services_have_their_addresses_and_keys_are_not_shown() -> None:

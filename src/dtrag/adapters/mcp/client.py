@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dtrag.adapters.mcp.config import ServerConfig
 from dtrag.adapters.mcp.connection import Connection, Link
-from dtrag.adapters.mcp.failure_reason import Health
+from dtrag.adapters.mcp.failure_reason import ConnectionState
 from dtrag.adapters.mcp.stdio_transport import MESSAGE_BYTES, program
 from dtrag.adapters.web.bounded_body import bound
 from dtrag.adapters.web.fetch import guarded_transport
@@ -161,7 +161,7 @@ def _text(part: Any) -> str:
 
 @asynccontextmanager
 async def http_streams(
-    config: ServerConfig, health: Health, allowed: Allowed, resolve: Resolve = resolve
+    config: ServerConfig, health: ConnectionState, allowed: Allowed, resolve: Resolve = resolve
 ) -> AsyncIterator[TransportStreams]:
     """The streams of a new session with the server. Raises `ToolServerFailed`."""
     import httpx2

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.mcp.failure_reason import Health
+from dtrag.adapters.mcp.failure_reason import ConnectionState
 from dtrag.core.tool_approval import OfferedTool
 from dtrag.errors import DtragError, FetchFailed, MissingExtra, ToolServerFailed
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 T = TypeVar("T")
-Link = Callable[[ServerConfig, Health], "AbstractAsyncContextManager[TransportStreams]"]
+Link = Callable[[ServerConfig, ConnectionState], "AbstractAsyncContextManager[TransportStreams]"]
 
 LIST_SECONDS = 10.0
 """Longest wait for the list of tools, all pages."""
@@ -49,7 +49,7 @@ class Connection:
         self._config = config
         self._link = link
         self._end = asyncio.Event()
-        self._health = Health(self._end.set)
+        self._health = ConnectionState(self._end.set)
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._ready.add_done_callback(_retrieve_error)
         self._task = asyncio.create_task(self._run(), name=f"mcp-{config.name}")

@@ -10,7 +10,7 @@ LAST_LINE_CHARACTERS = 200
 
 
 @dataclass(slots=True)
-class Health:
+class ConnectionState:
     """State of one connection. `stderr_tail` is the end of the program's stderr: untrusted text."""
 
     on_failure: Callable[[], None]

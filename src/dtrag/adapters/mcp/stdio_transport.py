@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.mcp.failure_reason import Health
+from dtrag.adapters.mcp.failure_reason import ConnectionState
 from dtrag.errors import ToolServerFailed
 from dtrag.settings import passed_on
 
@@ -36,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def program(config: ServerConfig, health: Health) -> AsyncIterator[TransportStreams]:
+async def program(config: ServerConfig, health: ConnectionState) -> AsyncIterator[TransportStreams]:
     """The streams of a new process of the server. Failures are reported to `health`. Raises `ToolServerFailed`."""
     import anyio
     from mcp.shared.message import SessionMessage
@@ -87,7 +87,7 @@ async def _start(config: ServerConfig) -> asyncio.subprocess.Process:
 async def _read(
     process: asyncio.subprocess.Process,
     incoming: MemoryObjectSendStream[SessionMessage | Exception],
-    health: Health,
+    health: ConnectionState,
 ) -> None:
     """Forward the program's messages until it ends, exceeds a limit, or the reader is closed."""
     import anyio
@@ -130,7 +130,7 @@ async def _write(
         incoming.close()  # callers that wait for an answer get an error
 
 
-async def _listen(process: asyncio.subprocess.Process, health: Health) -> None:
+async def _listen(process: asyncio.subprocess.Process, health: ConnectionState) -> None:
     assert process.stderr is not None  # noqa: S101 - started with a pipe
     tail = b""
     while piece := await process.stderr.read(4096):

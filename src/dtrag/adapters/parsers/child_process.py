@@ -96,7 +96,7 @@ class Child:
         """Whether it has not ended yet."""
         return self._process.returncode is None
 
-    async def send(self, message: wire.Request) -> None:
+    async def send(self, message: wire.ParserRequest) -> None:
         """Write a request. Raises `ChildDied`."""
         assert self._process.stdin is not None  # noqa: S101 - piped in `start`
         try:
@@ -105,7 +105,7 @@ class Child:
         except (BrokenPipeError, ConnectionResetError) as error:
             raise await self._death() from error
 
-    async def receive(self, seconds: float) -> wire.Reply:
+    async def receive(self, seconds: float) -> wire.ParserReply:
         """The next reply. Raises `ChildSilent` after `seconds`, `ChildDied`, and `ValueError` for an invalid frame."""
         assert self._process.stdout is not None  # noqa: S101
         self._receiving = True
@@ -122,7 +122,7 @@ class Child:
             raise await self._death() from error
         finally:
             self._receiving = False
-        return cast("wire.Reply", wire.unpack(body))
+        return cast("wire.ParserReply", wire.unpack(body))
 
     async def end(self) -> None:
         """Kill the process if it still runs, and collect it: no zombie, no open pipe. Idempotent."""

@@ -71,7 +71,7 @@ def read_into(builder: TextBuilder, markup: str) -> tuple[str | None, int]:
         raise ParseFailed(TOO_DEEP)
     if root is None:
         return None, 0
-    walk = _Walk(builder)
+    walk = _HtmlWalk(builder)
     walk.over(root)
     title = root.find(".//head/title")
     return (title.text if title is not None else None), walk.hidden
@@ -104,7 +104,7 @@ def _count(number: str | None) -> int:
     return int(number) if number and number.isascii() and number.isdecimal() and len(number) < 6 else 1
 
 
-class _Walk:
+class _HtmlWalk:
     """Walks the tree without recursion; text accumulates until a block begins or ends."""
 
     def __init__(self, builder: TextBuilder) -> None:

@@ -87,7 +87,7 @@ class ParserProcess:
         if self._child is not None:
             await self._end(self._child)
 
-    def _admit(self, path: Path, name: str) -> wire.Request:
+    def _admit(self, path: Path, name: str) -> wire.ParserRequest:
         """The request to the child. Raises `ParseFailed` for what is not worth a process: too big, no file, unknown."""
         chosen = format_of(name)
         try:

@@ -1,7 +1,7 @@
 """The protocol between the service and its parser process: frames of a 4-byte length and that many bytes of JSON.
 
 Never pickle: what a parser returns for a hostile file is data. The process sends that it is ready; then for each
-`Request` any number of replies with documents, and at the end one that says that the file is done or failed.
+`ParserRequest` any number of replies with documents, and at the end one that says that the file is done or failed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Row = list[Any]
 """A document as JSON values: see `to_row`."""
 
 
-class Request(TypedDict):
+class ParserRequest(TypedDict):
     """A file to parse, and its share of processor time."""
 
     path: str
@@ -26,7 +26,7 @@ class Request(TypedDict):
     cpu_seconds: int
 
 
-class Reply(TypedDict, total=False):
+class ParserReply(TypedDict, total=False):
     """One of: `ready`; `documents`; `done`; or `failed` with the reason and its statements.
 
     `spent`: the process must not be reused.
@@ -47,7 +47,7 @@ MAX_TEXT = 64_000_000
 """Characters of one document; its frame then stays below `MAX_FRAME_BYTES` in any script."""
 
 
-def pack(message: Request | Reply) -> bytes:
+def pack(message: ParserRequest | ParserReply) -> bytes:
     """The message as a frame. Characters are not escaped, which halves Korean text."""
     body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return LENGTH.pack(len(body)) + body

@@ -72,7 +72,7 @@ class _Replies:
             self.send({"documents": rows})
         self._since = time.monotonic()
 
-    def send(self, message: wire.Reply) -> None:
+    def send(self, message: wire.ParserReply) -> None:
         frame = wire.pack(message)
         try:
             self._pipe.write(frame)
@@ -81,7 +81,7 @@ class _Replies:
             raise _ParentGone from error
 
 
-def serve(request: wire.Request, replies: _Replies, memory_mb: int) -> bool:
+def serve(request: wire.ParserRequest, replies: _Replies, memory_mb: int) -> bool:
     """Parse one file and send its documents. Returns whether the process may be reused."""
     allow_cpu(int(request["cpu_seconds"]))
     name = str(request["name"])
@@ -145,7 +145,7 @@ def main() -> int:
     try:
         replies.send({"ready": True})
         while header := requests.read(wire.LENGTH.size):
-            request = cast("wire.Request", wire.unpack(requests.read(wire.LENGTH.unpack(header)[0])))
+            request = cast("wire.ParserRequest", wire.unpack(requests.read(wire.LENGTH.unpack(header)[0])))
             if not serve(request, replies, memory_mb):
                 break
     except _ParentGone:

@@ -113,7 +113,7 @@ class AuditFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ChainVerdict:
     """Result of a verification: the last verified line, and the number of the first bad line, or None."""
 
     ok: bool
@@ -175,15 +175,15 @@ def chained(entries: Iterable[AuditEntry], head: ChainHead) -> list[AuditRow]:
     return rows
 
 
-def verify(rows: Iterable[AuditRow], after: ChainHead = START) -> Verdict:
+def verify(rows: Iterable[AuditRow], after: ChainHead = START) -> ChainVerdict:
     """Verify that the rows, ordered by number, are the lines that were written after `after`."""
     head = after
     for row in rows:
         if row.number != head.number + 1:
-            return Verdict(False, head, head.number + 1, f"line {head.number + 1} is missing")
+            return ChainVerdict(False, head, head.number + 1, f"line {head.number + 1} is missing")
         if row.previous != head.hash:
-            return Verdict(False, head, row.number, f"line {row.number} does not follow the line before it")
+            return ChainVerdict(False, head, row.number, f"line {row.number} does not follow the line before it")
         if link(row.previous, row.number, row.entry) != row.hash:
-            return Verdict(False, head, row.number, f"line {row.number} is not what was written")
+            return ChainVerdict(False, head, row.number, f"line {row.number} is not what was written")
         head = ChainHead(row.number, row.hash)
-    return Verdict(True, head)
+    return ChainVerdict(True, head)

@@ -69,7 +69,7 @@ _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ComparedSource:
     """A source as the features read it."""
 
     text: str
@@ -79,9 +79,9 @@ class Source:
 
 
 @lru_cache(maxsize=256)
-def source_of(text: str) -> Source:
+def source_of(text: str) -> ComparedSource:
     """The source of a text; cached, because an answer has several claims about the same passages."""
-    return Source(text, passage_sentences(text), _trigrams(text), frozenset(_stems(text)))
+    return ComparedSource(text, passage_sentences(text), _trigrams(text), frozenset(_stems(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ class Compared:
 
     claim: Claim
     support: Support
-    source: Source
+    source: ComparedSource
     nearest_text: str
     window: str
     values: tuple[float, ...]
 
 
-def compare(text: str, source: Source) -> Compared:
+def compare(text: str, source: ComparedSource) -> Compared:
     """The features of a claim and a source."""
     claim = claim_of(text)
     support = support_of(claim, source.sentences)
@@ -247,7 +247,7 @@ def _portion(flags: Sequence[bool]) -> float:
     return sum(flags) / len(flags) if flags else 0.0
 
 
-def missing_words(text: str, source: Source) -> list[str]:
+def missing_words(text: str, source: ComparedSource) -> list[str]:
     """The written words of a claim, without particles, of which the source has nothing that fits."""
     missing = [
         stem

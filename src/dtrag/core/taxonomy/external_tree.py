@@ -48,11 +48,11 @@ def read_sent_tree(body: bytes) -> SentTree:
         raise InvalidInput("its answer is not JSON.") from error
     if not isinstance(sent, dict) or not isinstance(sent.get("tree"), list):
         raise InvalidInput("its answer has no list `tree`.")
-    reader = _Reader()
+    reader = _TreeReader()
     return SentTree(_text(sent.get("version"), MAX_VERSION, "version"), reader.branches(sent["tree"], 1))
 
 
-class _Reader:
+class _TreeReader:
     """Counts the categories while they are read."""
 
     def __init__(self) -> None:

@@ -85,7 +85,7 @@ class OfferedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ReviewItem:
     """A pending or decided item of the review queue."""
 
     __pydantic_config__ = response("ItemShape")
@@ -126,7 +126,7 @@ class Item:
     """Who decided; empty while pending."""
 
     @classmethod
-    def of(cls, placement: Placement) -> Item:
+    def of(cls, placement: Placement) -> ReviewItem:
         """A new item that asks a reviewer about the classification of a document."""
         classification = placement.classification
         return cls(

@@ -49,7 +49,7 @@ class _Level:
 def units_of(text: str) -> TextUnits:
     """The units of `text`, a passage or a longer part of a document."""
     lines = list(lines_of(text))
-    reader = _Reader(text, lines)
+    reader = _UnitReader(text, lines)
     reader.read()
     first = next((unit for unit in reader.units if unit.kind not in {"page", "mark"}), None)
     continued = (
@@ -101,7 +101,7 @@ def _is_ending(before: str, line: str) -> bool:
     return line.startswith("다.") and is_hangul(before[-1]) and not before.startswith("나")
 
 
-class _Reader:
+class _UnitReader:
     """Goes over the lines once and collects units; lists that are open are on a stack."""
 
     def __init__(self, text: str, lines: Sequence[Line]) -> None:

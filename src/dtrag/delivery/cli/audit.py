@@ -16,7 +16,7 @@ from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
-    from dtrag.core.access.audit_chain import AuditRow, Verdict
+    from dtrag.core.access.audit_chain import AuditRow, ChainVerdict
     from dtrag.isolation.proof import Proof
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The audit log, and the isolation test.")
@@ -67,7 +67,7 @@ def verify(
 
     expected = ChainHead.parse(expect) if expect else None
 
-    async def check(opened: App) -> Verdict:
+    async def check(opened: App) -> ChainVerdict:
         with progress("Checking") as show:
             return await opened.audit.verify(expected, lambda done: show(done, None, f"{done:,} lines"))
 

@@ -69,9 +69,7 @@ class Facts:
     rows: Iterable[tuple[str, str]]
 
 
-def show_result(
-    as_json: bool, value: object, *parts: Rows | Facts | str, notes: Iterable[str] = ()
-) -> int:
+def show_result(as_json: bool, value: object, *parts: Rows | Facts | str, notes: Iterable[str] = ()) -> int:
     """Print what a command did: with `--json` the object, else the parts on stdout and the notes on stderr; returns OK.
 
     Empty parts and notes are left out.

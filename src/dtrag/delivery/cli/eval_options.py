@@ -19,7 +19,7 @@ from dtrag.errors import InvalidInput
 if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.evaluation_run import EvaluationRun, Kind, RunRow
-    from dtrag.evaluation.comparison import Comparison
+    from dtrag.evaluation.comparison import RunComparison
     from dtrag.settings import Settings
 
 Save = Annotated[
@@ -81,7 +81,7 @@ def run_of(app: App, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: s
     return EvaluationRun(kind, dataset, dtrag.__version__, settings, tuple(rows))
 
 
-async def deliver(run: EvaluationRun, outputs: Outputs, settings: Settings) -> Comparison | None:
+async def deliver(run: EvaluationRun, outputs: Outputs, settings: Settings) -> RunComparison | None:
     """Save, report and keep the run; the comparison, if there is one. Raises `InvalidInput`."""
     from dtrag.app import open_app
     from dtrag.evaluation.comparison import compare
@@ -97,7 +97,7 @@ async def deliver(run: EvaluationRun, outputs: Outputs, settings: Settings) -> C
 
 
 def show(
-    lines: Sequence[tuple[str, str]], measured: Mapping[str, object], comparison: Comparison | None, *, as_json: bool
+    lines: Sequence[tuple[str, str]], measured: Mapping[str, object], comparison: RunComparison | None, *, as_json: bool
 ) -> None:
     """Print the measures, and the comparison if there is one."""
     if as_json:

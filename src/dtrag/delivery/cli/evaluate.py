@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dtrag.core.documents import SearchMetrics, SearchResult
     from dtrag.core.evaluation_run import EvaluationRun, RunRow, RunSummary
     from dtrag.evaluation.answers import AnswerMeasures, AnswerSet
-    from dtrag.evaluation.case_memory import AskedQuestion, Plan
+    from dtrag.evaluation.case_memory import AskedQuestion, MeasurementPlan
     from dtrag.evaluation.retrieval import RetrievalMeasures, RetrievalSet
     from dtrag.settings import Settings
 
@@ -237,17 +237,19 @@ def cbr(
     (other), are asked with the memory and without it.
     """
     settings = call.settings()
-    from dtrag.evaluation.case_memory import Plan, rows_of
+    from dtrag.evaluation.case_memory import MeasurementPlan, rows_of
     from dtrag.evaluation.retrieval import read_retrieval_set
 
     dataset = read_retrieval_set(call.folder, call.corpus, call.limit)
-    run, facts, notes = run_async(_measure_cases(settings, dataset, Plan(wrong_ratings=wrong, corrections=corrections)))
+    run, facts, notes = run_async(
+        _measure_cases(settings, dataset, MeasurementPlan(wrong_ratings=wrong, corrections=corrections))
+    )
     measured = {**plain(run.summary()), "taught": facts}
     return call.finish(run, settings, rows_of(run, facts), measured, notes)
 
 
 async def _measure_cases(
-    settings: Settings, dataset: RetrievalSet, plan: Plan
+    settings: Settings, dataset: RetrievalSet, plan: MeasurementPlan
 ) -> tuple[EvaluationRun, Mapping[str, int], list[str]]:
     from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.case_memory import evaluate_case_memory, rows

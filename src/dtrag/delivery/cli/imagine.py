@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dtrag.app import App
     from dtrag.core.access.scope import Scope
-    from dtrag.ingestion.imagine import Estimate, ImagineReport
+    from dtrag.ingestion.imagine import CostEstimate, ImagineReport
 
 app = typer.Typer(
     rich_markup_mode=None, no_args_is_help=True, help="Imagined everyday questions, with which searches compare."
@@ -46,7 +46,7 @@ def run(
     few passages are stored: an interrupted run continues where it stopped.
     """
 
-    async def estimated(opened: App) -> Estimate:
+    async def estimated(opened: App) -> CostEstimate:
         return await opened.imagination.estimate(await _scope(opened, category), most)
 
     estimate = with_app(context, estimated)
@@ -177,14 +177,14 @@ def _opened(file: Path) -> TextIO:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}. Give a file of JSON lines.") from error
 
 
-def price(estimate: Estimate) -> str:
+def price(estimate: CostEstimate) -> str:
     """The estimate as a sentence."""
     tokens = f"about {estimate.input_tokens:,} tokens to {estimate.model}, about {estimate.output_tokens:,} back"
     cost = f"about {estimate.cost:,.0f} won" if estimate.cost else "no price is set (DTRAG_LLM_PRICES)"
     return f"{plural(estimate.passages, 'passage')} without questions: {tokens}; {cost}"
 
 
-def _confirmed(estimate: Estimate) -> bool:
+def _confirmed(estimate: CostEstimate) -> bool:
     note(price(estimate))
     if not sys.stdin.isatty():
         raise InvalidInput("Nothing was sent: there is no terminal to ask on. Add --yes to send these passages.")

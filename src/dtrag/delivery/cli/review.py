@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from dtrag.core.taxonomy.review import Item, PassageView
+    from dtrag.core.taxonomy.review import PassageView, ReviewItem
     from dtrag.governance.review import Review
 
 app = typer.Typer(
@@ -160,7 +160,7 @@ def _list(context: typer.Context, limit: int, offset: int, as_json: bool) -> int
     return show_result(as_json, value, listed, notes=[count])
 
 
-def _decide(context: typer.Context, decision: Callable[[Review], Awaitable[Item]], as_json: bool) -> int:
+def _decide(context: typer.Context, decision: Callable[[Review], Awaitable[ReviewItem]], as_json: bool) -> int:
     item = with_app(context, lambda opened: decision(opened.review))
     where = f": {_proposal(item)}" if item.kind == "classification" and item.status != "skipped" else ""
     return show_result(as_json, item, f"{item.status.capitalize()} {item.item_id}{where}")
@@ -172,7 +172,7 @@ def _with_hashes(passages: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return [key for key, _, _ in parts], {key: found for key, _, found in parts if found}
 
 
-def _answer_rows(item: Item) -> list[tuple[str, str]]:
+def _answer_rows(item: ReviewItem) -> list[tuple[str, str]]:
     proposal = item.proposal
     rows = [("Agent", str(item.agent_id))] if item.agent_id else []
     rows.append(("Question", proposal["question"]))
@@ -198,11 +198,11 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
-def _subject(item: Item) -> str:
+def _subject(item: ReviewItem) -> str:
     return item.proposal["question"] if item.kind == "answer" else item.title
 
 
-def _proposal(item: Item) -> str:
+def _proposal(item: ReviewItem) -> str:
     if item.kind == "answer":
         return "an answer"
     return "/".join(item.proposal["path"]) or "no category"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dtrag.packs.regulation_ko.contents import Contents, folded, split_label
-from dtrag.packs.regulation_ko.document_lines import Line
+from dtrag.packs.regulation_ko.document_lines import DocumentLine
 from dtrag.packs.regulation_ko.heads import (
     addendum_head,
     appendix_head,
@@ -55,7 +55,7 @@ class _Start:
     alive: bool = True
 
 
-def find_regulations(lines: Sequence[Line], contents: Contents, fallback: str) -> list[Span]:
+def find_regulations(lines: Sequence[DocumentLine], contents: Contents, fallback: str) -> list[Span]:
     """The spans in order; `fallback` names a text whose 제1조 has no name line before it."""
     starts = _starts(lines, contents, fallback)
     edges = _edges(lines, contents)
@@ -74,7 +74,7 @@ def find_regulations(lines: Sequence[Line], contents: Contents, fallback: str) -
     return spans
 
 
-def _starts(lines: Sequence[Line], contents: Contents, fallback: str) -> list[_Start]:
+def _starts(lines: Sequence[DocumentLine], contents: Contents, fallback: str) -> list[_Start]:
     starts: list[_Start] = []
     floor = level = 0
     for index, line in enumerate(lines):
@@ -95,7 +95,7 @@ def _starts(lines: Sequence[Line], contents: Contents, fallback: str) -> list[_S
     return starts
 
 
-def _is_stub(lines: Sequence[Line], index: int, contents: Contents) -> bool:
+def _is_stub(lines: Sequence[DocumentLine], index: int, contents: Contents) -> bool:
     above = lines[index - 1]
     if above.table or index - 1 in contents.rows or not may_be_name(above.text):
         return False
@@ -103,7 +103,7 @@ def _is_stub(lines: Sequence[Line], index: int, contents: Contents) -> bool:
     return (contents.knows(name) or has_name_ending(name)) and not _has_articles(lines, index)
 
 
-def _has_articles(lines: Sequence[Line], index: int) -> bool:
+def _has_articles(lines: Sequence[DocumentLine], index: int) -> bool:
     """Whether 제1조 follows the history that begins at `index`: an abolished regulation whose text is still there."""
     for line in lines[index + 1 : index + LONGEST_PREAMBLE]:
         if _is_first_article(line):
@@ -113,14 +113,16 @@ def _has_articles(lines: Sequence[Line], index: int) -> bool:
     return False
 
 
-def _is_first_article(line: Line) -> bool:
+def _is_first_article(line: DocumentLine) -> bool:
     head = article_head(line.text) if line.text.startswith("제") else None
     if head is None or head.number != 1 or head.minor:
         return False
     return bool(head.title) or line.level > 0 or (head.tail[:1].isspace() and not cites(head.tail))
 
 
-def _named_start(lines: Sequence[Line], index: int, floor: int, level: int, contents: Contents) -> _Start | None:
+def _named_start(
+    lines: Sequence[DocumentLine], index: int, floor: int, level: int, contents: Contents
+) -> _Start | None:
     """The regulation whose name is above the 제1조 at `index`, at the line `floor` or below it; None without a name.
 
     `level` is the heading level of the names so far in this document (0: none was a heading).
@@ -147,7 +149,7 @@ def _named_start(lines: Sequence[Line], index: int, floor: int, level: int, cont
     return None
 
 
-def _unnamed_start(lines: Sequence[Line], index: int, fallback: str) -> _Start:
+def _unnamed_start(lines: Sequence[DocumentLine], index: int, fallback: str) -> _Start:
     """The first 제1조 of a text without evidence for a name: the short line right above it, else `fallback`."""
     above = lines[index - 1] if index else None
     if above is None or above.table or is_history(above.text) or division_head(above.text):
@@ -156,24 +158,24 @@ def _unnamed_start(lines: Sequence[Line], index: int, fallback: str) -> _Start:
     return _Start(index - 1, index, name, code) if may_be_name(name) else _Start(index, index, fallback)
 
 
-def _is_stop(line: Line) -> bool:
+def _is_stop(line: DocumentLine) -> bool:
     if addendum_head(line.text) or appendix_head(line.text):
         return True
     return line.text.startswith("제") and article_head(line.text) is not None
 
 
-def _is_name(line: Line, name: str, contents: Contents) -> bool:
+def _is_name(line: DocumentLine, name: str, contents: Contents) -> bool:
     return contents.knows(name) or has_name_ending(name) or is_name_style(line.style)
 
 
-def _cover_above(lines: Sequence[Line], first: int, floor: int) -> int:
+def _cover_above(lines: Sequence[DocumentLine], first: int, floor: int) -> int:
     """The first heading of the next part (`제2편 학사`) above a name: it does not belong to the regulation before."""
     while first - 1 > floor and not lines[first - 1].table and division_head(lines[first - 1].text):
         first -= 1
     return first
 
 
-def _edges(lines: Sequence[Line], contents: Contents) -> list[int]:
+def _edges(lines: Sequence[DocumentLine], contents: Contents) -> list[int]:
     """Lines at which a contents table, with the cover before it, ends the regulation above."""
     edges = []
     rows = sorted(contents.rows)
@@ -187,7 +189,7 @@ def _edges(lines: Sequence[Line], contents: Contents) -> list[int]:
     return edges
 
 
-def _is_cover(line: Line) -> bool:
+def _is_cover(line: DocumentLine) -> bool:
     if division_head(line.text):
         return True
     return len(line.text) <= 20 and (line.table or line.level > 0) and article_head(line.text) is None

@@ -130,7 +130,7 @@ class Regulation:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CitableProvision:
     """A provision as citations name it (`학칙 제21조`); several with one label, such as addenda, are one source."""
 
     name: str
@@ -149,14 +149,14 @@ class Collection:
 
     regulations: tuple[Regulation, ...]
     catalog: Catalog
-    sources: Mapping[str, Source]
+    sources: Mapping[str, CitableProvision]
     by_chunk: Mapping[uuid.UUID, Regulation]
 
     @classmethod
     def of(cls, regulations: Iterable[Regulation]) -> Collection:
         """The collection of these regulations, in their order."""
         main, all_editions = _by_work(regulations)
-        sources: dict[str, Source] = {}
+        sources: dict[str, CitableProvision] = {}
         named: set[str] = set()
         for regulation in main:
             if regulation.name in named:
@@ -171,14 +171,14 @@ class Collection:
         return cls(main, Catalog.of(regulation.outline for regulation in main), sources, by_chunk)
 
     @functools.cached_property
-    def _by_folded_name(self) -> dict[str, Source]:
+    def _by_folded_name(self) -> dict[str, CitableProvision]:
         return {_folded_reference(name): source for name, source in reversed(tuple(self.sources.items()))}
 
-    def source(self, target: str) -> Source | None:
+    def source(self, target: str) -> CitableProvision | None:
         """The provision that is the target of a citation; None for a whole regulation."""
         return self.sources.get(target)
 
-    def source_at(self, chunk_id: str) -> Source | None:
+    def source_at(self, chunk_id: str) -> CitableProvision | None:
         """The provision that a passage belongs to."""
         document_id, _, ordinal = chunk_id.rpartition(":")
         regulation = self.by_chunk.get(uuid.UUID(document_id))
@@ -186,10 +186,10 @@ class Collection:
             return None
         for provision in regulation.provisions:
             if provision.first <= int(ordinal) <= provision.last:
-                return Source(_cited_name(regulation, provision), regulation, (provision,))
+                return CitableProvision(_cited_name(regulation, provision), regulation, (provision,))
         return None
 
-    def cited_names(self, source: Source, text: str) -> tuple[str, ...]:
+    def cited_names(self, source: CitableProvision, text: str) -> tuple[str, ...]:
         """Names of the provisions that the source cites, each as often as it does; `text` is its text.
 
         Caches them for `cached_cited_names`. Takes a second for a text of a million characters; may run in a thread.
@@ -201,7 +201,7 @@ class Collection:
         self._cited_names[_place(source)] = names
         return names
 
-    def cached_cited_names(self, source: Source) -> tuple[str, ...] | None:
+    def cached_cited_names(self, source: CitableProvision) -> tuple[str, ...] | None:
         """What `cited_names` returned for the source; None when it has not been called, or not lately."""
         return self._cited_names.get(_place(source))
 
@@ -224,7 +224,7 @@ class Collection:
         missing = f"There is no regulation {plain_name[:60]!r} that you may see.{self._suggestions(plain_name)}"
         raise NotFound(missing, Advice.LIST_REGULATIONS)
 
-    def find(self, reference: str) -> Source:
+    def find(self, reference: str) -> CitableProvision:
         """The provision that a reference such as `학칙 제21조`, `학칙 별표 2` or `학칙 부칙` means.
 
         Raises `NotFound` when it does not exist, and `InvalidInput` for a reference without a provision.
@@ -246,10 +246,10 @@ class Collection:
         if source is not None:
             return source
         if (remains := _remains(match, regulation)) is not None:
-            return Source(_cited_name(regulation, remains), regulation, (remains,))
+            return CitableProvision(_cited_name(regulation, remains), regulation, (remains,))
         raise NotFound(f"{regulation.name} has no {label or ' '.join(match.group().split())}. {provisions}")
 
-    def citations_of(self, source: Source, texts: Sequence[str]) -> Iterator[ProvisionCitation]:
+    def citations_of(self, source: CitableProvision, texts: Sequence[str]) -> Iterator[ProvisionCitation]:
         """The citations in the texts of a source's provisions; offsets count in the texts joined by `BETWEEN`."""
         offset = 0
         for provision, text in zip(source.provisions, texts, strict=True):
@@ -279,7 +279,7 @@ BETWEEN = "\n\n"
 """Separator of the texts of several provisions with the same label."""
 
 
-def _place(source: Source) -> _Place:
+def _place(source: CitableProvision) -> _Place:
     return source.regulation.document_id, source.provisions[0].first, source.provisions[-1].last
 
 
@@ -365,12 +365,12 @@ def _by_work(
     return tuple(main), all_editions
 
 
-def _sources(regulation: Regulation) -> Iterator[Source]:
+def _sources(regulation: Regulation) -> Iterator[CitableProvision]:
     """The provisions by the names that cite them, in the order of the text."""
     by_name: dict[str, list[Provision]] = {}
     for provision in regulation.provisions:
         by_name.setdefault(_cited_name(regulation, provision), []).append(provision)
-    return (Source(name, regulation, tuple(provisions)) for name, provisions in by_name.items())
+    return (CitableProvision(name, regulation, tuple(provisions)) for name, provisions in by_name.items())
 
 
 def _cited_name(regulation: Regulation, provision: Provision) -> str:

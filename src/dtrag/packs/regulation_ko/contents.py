@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dtrag.packs.regulation_ko.document_lines import Line
+from dtrag.packs.regulation_ko.document_lines import DocumentLine
 from dtrag.packs.regulation_ko.heads import LONGEST_NAME, article_head, division_head, is_history
 
 _ENTRY = re.compile(
@@ -61,7 +61,7 @@ class Contents:
         return codes[min(occurrence, len(codes) - 1)] if codes else ""
 
 
-def read_contents(lines: Sequence[Line]) -> Contents:
+def read_contents(lines: Sequence[DocumentLine]) -> Contents:
     """The entries of all contents tables of the book, which repeats them before each part."""
     codes: dict[str, list[str]] = {}
     rows: list[int] = []
@@ -80,7 +80,7 @@ def read_contents(lines: Sequence[Line]) -> Contents:
     return Contents(codes, frozenset(rows))
 
 
-def _is_title(lines: Sequence[Line], index: int) -> bool:
+def _is_title(lines: Sequence[DocumentLine], index: int) -> bool:
     """Whether the line is the title of the regulation that begins right below it: `휴학규정 3-2-23`, then 제1조."""
     if lines[index].table or index + 1 == len(lines):
         return False

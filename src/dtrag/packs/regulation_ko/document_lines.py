@@ -11,7 +11,7 @@ _MARKUP = re.compile(r"\s*(?:(#{1,6})\s+)?(?:\*\*|__)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DocumentLine:
     """A line that is not blank. `text == document.text[start:end]`, without Markdown's `#` and `**` before it.
 
     `level` is that of a heading (of the block or of the `#`), 0 otherwise; `table` is true for a row of a table.
@@ -25,9 +25,9 @@ class Line:
     table: bool = False
 
 
-def lines_of(document: ParsedDocument) -> list[Line]:
+def lines_of(document: ParsedDocument) -> list[DocumentLine]:
     """All lines that are not blank, in order. One pass over text and blocks."""
-    lines: list[Line] = []
+    lines: list[DocumentLine] = []
     blocks = iter(document.blocks)
     block: Block | None = next(blocks, None)
     position = 0
@@ -44,13 +44,13 @@ def lines_of(document: ParsedDocument) -> list[Line]:
     return lines
 
 
-def _line(raw: str, start: int, block: Block | None) -> Line | None:
+def _line(raw: str, start: int, block: Block | None) -> DocumentLine | None:
     if block is not None and block.kind == "table":
         text = raw.strip()
         begin = start + raw.index(text)
         only_cell = text.rstrip(" \t|")
         text = only_cell if only_cell and "|" not in only_cell else text
-        return Line(begin, begin + len(text), text, table=True)
+        return DocumentLine(begin, begin + len(text), text, table=True)
     markup = _MARKUP.match(raw)
     offset = markup.end() if markup else 0
     text = raw[offset:].rstrip()
@@ -59,4 +59,4 @@ def _line(raw: str, start: int, block: Block | None) -> Line | None:
     level = len(markup[1]) if markup and markup[1] else 0
     if block is not None and block.kind == "heading":
         level = level or block.level
-    return Line(start + offset, start + offset + len(text), text, level, block.style if block else "")
+    return DocumentLine(start + offset, start + offset + len(text), text, level, block.style if block else "")

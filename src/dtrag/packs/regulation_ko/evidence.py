@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.packs.regulation_ko.lexicon import words_of
-from dtrag.packs.regulation_ko.question_concepts import Reading
+from dtrag.packs.regulation_ko.question_concepts import QuestionReading
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, regulation_scores
 
 SIMILARITY = "regulation_similarity"
@@ -17,7 +17,7 @@ FULL_SCORE = 2.0
 
 
 def signals(
-    reading: Reading, ranked: Sequence[Article], lexical: Mapping[str, float], scorer: Scorer, rare_term: float
+    reading: QuestionReading, ranked: Sequence[Article], lexical: Mapping[str, float], scorer: Scorer, rare_term: float
 ) -> dict[str, float]:
     """The signals of `ranked`, best first; each in [0, 1].
 

@@ -15,7 +15,7 @@ MAX_SOURCES = 20
 """Passages whose citations are followed in one hop."""
 
 
-class VectorStore(Protocol):
+class RelevanceStore(Protocol):
     """Scores how relevant passages are to a question."""
 
     def similarity(self, query: str, ids: Sequence[str]) -> Mapping[str, float]:
@@ -63,7 +63,7 @@ class MultiHopRetriever:
 
     def __init__(
         self,
-        vector_store: VectorStore,
+        vector_store: RelevanceStore,
         chunk_store: ChunkStore,
         *,
         cited: Callable[[str], Iterable[str]] = cited_texts,

@@ -15,7 +15,7 @@ from dtrag.packs.regulation_ko.amendments import (
     preface,
 )
 from dtrag.packs.regulation_ko.citations import citations
-from dtrag.packs.regulation_ko.collection import Collection, Source
+from dtrag.packs.regulation_ko.collection import CitableProvision, Collection
 
 _RELATED = re.compile(r"[(（]([^()（）]{2,80}?)\s*+관련\s*+[)）]")
 """제8조 in the title of an appendix: 배차 기준(제8조 관련)."""
@@ -33,7 +33,7 @@ class ProvisionDetails:
     named_by: tuple[str, ...]
 
 
-def details(collection: Collection, source: Source, regulation: RegulationText) -> ProvisionDetails:
+def details(collection: Collection, source: CitableProvision, regulation: RegulationText) -> ProvisionDetails:
     """The details of a provision of the regulation, whose citations in `collection` are followed."""
     text = regulation.text
     addenda = [
@@ -70,7 +70,7 @@ def details(collection: Collection, source: Source, regulation: RegulationText) 
     )
 
 
-def _names(collection: Collection, source: Source, text: str) -> tuple[str, ...]:
+def _names(collection: Collection, source: CitableProvision, text: str) -> tuple[str, ...]:
     """The provisions that the text or the title (`별표 1`, 제8조 관련) of a provision cites, each once."""
     names: dict[str, None] = {}
     for provision in source.provisions:

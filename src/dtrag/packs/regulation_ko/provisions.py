@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dtrag.packs.regulation_ko.document_lines import Line
+from dtrag.packs.regulation_ko.document_lines import DocumentLine
 from dtrag.packs.regulation_ko.heads import (
     ArticleHead,
     addendum_head,
@@ -37,7 +37,7 @@ _DELETED_WORD = re.compile(r"삭\s*제|폐\s*지")
 
 
 @dataclass(frozen=True, slots=True)
-class Provision:
+class ParsedProvision:
     """A part of a regulation that is searched on its own. `[start, end)` is its text without its heading.
 
     `label` is `제15조`, `부칙`, `별표 1`; `occurrence` counts equal labels of one regulation from 1.
@@ -68,13 +68,13 @@ class ProvisionReader:
     def __init__(self, text: str, wrapped: bool) -> None:
         self._text = text
         self._wrapped = wrapped
-        self._done: list[Provision] = []
+        self._done: list[ParsedProvision] = []
         self._open: _Open | None = None
         self._divisions: dict[int, str] = {}
         self._last = (0, 0)
-        self._above: Line | None = None
+        self._above: DocumentLine | None = None
 
-    def read(self, lines: Sequence[Line], end: int) -> list[Provision]:
+    def read(self, lines: Sequence[DocumentLine], end: int) -> list[ParsedProvision]:
         """The provisions of the lines, whose last character is before `end`."""
         if lines:
             self._open = _Open("preamble", "", "", (), lines[0].start, lines[0].start)
@@ -84,7 +84,7 @@ class ProvisionReader:
         self._close(end)
         return _numbered(self._done)
 
-    def _line(self, line: Line) -> None:
+    def _line(self, line: DocumentLine) -> None:
         if line.text[0] in _FIRST_CHARACTERS and not (line.table and "|" in line.text):
             if (appendix := appendix_head(line.text)) and not self._mid_sentence(line):
                 self._begin("appendix", *appendix, line, self._row_end(line) if line.table else line.end)
@@ -104,7 +104,7 @@ class ProvisionReader:
     def _kind(self) -> Kind:
         return self._open.kind if self._open else "article"
 
-    def _article_or_division(self, line: Line) -> bool:
+    def _article_or_division(self, line: DocumentLine) -> bool:
         head = article_head(line.text)
         if head is not None:
             if not self._is_next_article(head, line):
@@ -120,7 +120,7 @@ class ProvisionReader:
         self._divisions = {r: h for r, h in self._divisions.items() if r < rank} | {rank: heading}
         return True
 
-    def _is_next_article(self, head: ArticleHead, line: Line) -> bool:
+    def _is_next_article(self, head: ArticleHead, line: DocumentLine) -> bool:
         number, minor = head.number, head.minor
         last, last_minor = self._last
         is_successor = (number, minor) in ((last + 1, 0), (last, last_minor + 1), (last + 1, 1))
@@ -142,7 +142,7 @@ class ProvisionReader:
             return is_successor or not self._mid_sentence(line)
         return line.level > 0 or not self._mid_sentence(line)
 
-    def _mid_sentence(self, line: Line) -> bool:
+    def _mid_sentence(self, line: DocumentLine) -> bool:
         """Whether the line may continue a wrapped one; only in documents with wrapped paragraphs."""
         above = self._above
         if not self._wrapped or above is None or line.level or above.level or above.table:
@@ -151,17 +151,17 @@ class ProvisionReader:
             return False
         return not above.text.endswith(_SENTENCE_END) and len(above.text) >= 20
 
-    def _begin(self, kind: Kind, label: str, title: str, line: Line, start: int) -> None:
+    def _begin(self, kind: Kind, label: str, title: str, line: DocumentLine, start: int) -> None:
         self._close(line.start)
         divisions = tuple(self._divisions[r] for r in sorted(self._divisions)) if kind == "article" else ()
         self._open = _Open(kind, label, title, divisions, start, line.start)
 
-    def _row_end(self, line: Line) -> int:
+    def _row_end(self, line: DocumentLine) -> int:
         """The end of the row, behind its empty cells."""
         end = self._text.find("\n", line.end)
         return end if end >= 0 else len(self._text)
 
-    def _set_appendix_title(self, line: Line) -> None:
+    def _set_appendix_title(self, line: DocumentLine) -> None:
         """Take the line below the mark of an appendix as its title."""
         opened = self._open
         if opened is None or opened.kind != "appendix" or opened.title or line.table:
@@ -183,7 +183,7 @@ class ProvisionReader:
         elif opened.kind == "article" and is_empty_body(body):
             return
         if body:
-            self._done.append(Provision(opened.kind, opened.label, opened.title, opened.divisions, start, end))
+            self._done.append(ParsedProvision(opened.kind, opened.label, opened.title, opened.divisions, start, end))
 
 
 _FIRST_CHARACTERS = frozenset("제부별[<〈(（【「〔［붙서양■□◆●▣※")
@@ -204,7 +204,7 @@ def _is_prose(body: str) -> bool:
     return len(text) >= SHORTEST_PREAMBLE and "다." in text
 
 
-def _numbered(provisions: list[Provision]) -> list[Provision]:
+def _numbered(provisions: list[ParsedProvision]) -> list[ParsedProvision]:
     seen: dict[tuple[str, str], int] = {}
     numbered = []
     for provision in provisions:

@@ -36,7 +36,7 @@ class Concept:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class QuestionReading:
     """A question with its concepts and the official terms that are added to it."""
 
     question: str
@@ -54,7 +54,7 @@ class Reading:
     concept has them."""
     suggested: tuple[tuple[int, float], ...] = ()
     """Term ids with weights of suggested words, beyond the question's own and the official terms."""
-    parts: tuple[Reading, ...] = ()
+    parts: tuple[QuestionReading, ...] = ()
     """The parts of a question that asks several things."""
     note: str = ""
     """What the caller should know about the interpretation, as a sentence."""
@@ -102,13 +102,13 @@ class Reading:
         return sorted(ids)
 
 
-def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> Reading:
+def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> QuestionReading:
     """The question's concepts, the weighted terms to search for, and the same of its parts."""
     parts = tuple(_read(part, lexicon, analyzer) for part in parts_of(question))
     return replace(_read(question, lexicon, analyzer), parts=parts)
 
 
-def _read(question: str, lexicon: Lexicon, analyzer: Analyzer) -> Reading:
+def _read(question: str, lexicon: Lexicon, analyzer: Analyzer) -> QuestionReading:
     expanded = MultiStageQueryExpander(lexicon=lexicon).expand(question)
     own = tuple(weighted_terms(question, analyzer))
     lexicon_terms = _added(own, expanded.official)
@@ -120,7 +120,7 @@ def _read(question: str, lexicon: Lexicon, analyzer: Analyzer) -> Reading:
         for term, weight in _shared(word.text, word.weight)
         if term not in present
     }
-    return Reading(
+    return QuestionReading(
         question,
         _concepts(words_of(question), expanded.matches, expanded.official, question),
         expanded.matches,
@@ -197,7 +197,7 @@ def _groups(count: int, matches: Sequence[Match]) -> list[set[int]]:
     return sorted(groups, key=min)
 
 
-def with_suggestions(reading: Reading, words: Sequence[str]) -> Reading:
+def with_suggestions(reading: QuestionReading, words: Sequence[str]) -> QuestionReading:
     """The reading with suggested official words that may be wrong, such as those of a language model.
 
     They only add candidates and a little to their first scores: no concept has them, so that an article without them

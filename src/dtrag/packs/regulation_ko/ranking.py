@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.packs.regulation_ko.catalog import Catalog, Outline, article_label, article_number, folded_name
-from dtrag.packs.regulation_ko.question_concepts import Concept, Reading, Wording
+from dtrag.packs.regulation_ko.question_concepts import Concept, QuestionReading, Wording
 from dtrag.packs.regulation_ko.question_patterns import (
     ASKS_FOR_FORM,
     NAMED_ARTICLE,
@@ -27,7 +27,7 @@ from dtrag.packs.regulation_ko.question_patterns import (
     audiences_of_regulation,
     is_boilerplate,
 )
-from dtrag.packs.regulation_ko.term_coverage import QuestionTerms, article_terms, term_ids
+from dtrag.packs.regulation_ko.term_coverage import NumberedTerms, article_terms, term_ids
 
 REGULATION_SHARE = 0.3
 """Weight of a regulation's score (mean of its three best articles) in an article's first score: measured on data sets
@@ -147,7 +147,7 @@ class _WeighedConcept:
 class Scorer:
     """Features of articles for one question; `idf` is the weight of a term id in the caller's collection."""
 
-    def __init__(self, reading: Reading, idf: Mapping[int, float]) -> None:
+    def __init__(self, reading: QuestionReading, idf: Mapping[int, float]) -> None:
         self._reading = reading
         self._idf = idf
         concepts = [(concept, self._importance(concept)) for concept in reading.concepts]
@@ -156,7 +156,7 @@ class Scorer:
             term for concept in reading.concepts for wording in concept.wordings for term in wording.terms
         )
         self._vocabulary = concept_terms | {term_id(term) for term in terms(reading.question)}
-        self._terms = QuestionTerms(concept_terms)
+        self._terms = NumberedTerms(concept_terms)
         self._concepts = [
             _WeighedConcept(importance, [self._masked(wording) for wording in concept.wordings])
             for concept, importance in concepts

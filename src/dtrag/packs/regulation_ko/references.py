@@ -20,7 +20,7 @@ from dtrag.packs.regulation_ko.catalog import (
     article_number,
     folded_name,
 )
-from dtrag.packs.regulation_ko.collection import ADDENDUM, Collection, Regulation, Source
+from dtrag.packs.regulation_ko.collection import ADDENDUM, CitableProvision, Collection, Regulation
 
 NAME_WORDS = 6
 """Words before a reference that may be the name of its regulation."""
@@ -71,10 +71,10 @@ class NamedProvisions:
     """
 
     question: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitableProvision, ...] = ()
     paragraph: int | None = None
     asks_only: bool = False
-    choices: tuple[Source, ...] = ()
+    choices: tuple[CitableProvision, ...] = ()
     absent: str = ""
     regulation: Regulation | None = None
 
@@ -136,7 +136,7 @@ def named_provisions(
     return _resolved(asked, references, asks_only=asks_only)
 
 
-def find_provision(reference: str, collection: Collection) -> Source:
+def find_provision(reference: str, collection: Collection) -> CitableProvision:
     """The provision that a reference means: as `Collection.find`, also with a part of the name, or without it if only
     one regulation has such a provision.
 
@@ -158,7 +158,7 @@ def find_provision(reference: str, collection: Collection) -> Source:
 
 
 def _resolved(asked: _Question, references: Sequence[_Reference], *, asks_only: bool) -> NamedProvisions | None:
-    sources: list[Source] = []
+    sources: list[CitableProvision] = []
     pieces: list[str] = []
     position = 0
     last: Regulation | None = None
@@ -181,7 +181,7 @@ def _resolved(asked: _Question, references: Sequence[_Reference], *, asks_only: 
 
 
 def _unresolved(
-    asked: _Question, reference: _Reference, candidates: Sequence[Regulation], choices: Sequence[Source]
+    asked: _Question, reference: _Reference, candidates: Sequence[Regulation], choices: Sequence[CitableProvision]
 ) -> NamedProvisions | None:
     if choices:
         return NamedProvisions(asked.text, choices=tuple(choices))
@@ -191,7 +191,7 @@ def _unresolved(
     return None
 
 
-def _choices(asked: _Question, reference: _Reference, candidates: Sequence[Regulation]) -> list[Source]:
+def _choices(asked: _Question, reference: _Reference, candidates: Sequence[Regulation]) -> list[CitableProvision]:
     """The provisions that a reference can mean."""
     if candidates:
         return _with_provision(asked.collection, reference, candidates)
@@ -201,7 +201,7 @@ def _choices(asked: _Question, reference: _Reference, candidates: Sequence[Regul
     return owners
 
 
-def _topic(asked: _Question, owners: Sequence[Source]) -> Source | None:
+def _topic(asked: _Question, owners: Sequence[CitableProvision]) -> CitableProvision | None:
     """That of the regulation that an earlier question names, or that alone the answers are based on."""
     for question in reversed(asked.earlier):
         named = _regulation_in(question, asked.collection)
@@ -304,7 +304,9 @@ def _is_word(stem: str) -> bool:
     return re.fullmatch(r"[가-힣A-Za-z]+", stem) is not None
 
 
-def _with_provision(collection: Collection, reference: _Reference, regulations: Sequence[Regulation]) -> list[Source]:
+def _with_provision(
+    collection: Collection, reference: _Reference, regulations: Sequence[Regulation]
+) -> list[CitableProvision]:
     sources = []
     for regulation in regulations:
         label = _label(reference, regulation)
@@ -322,7 +324,7 @@ def _label(reference: _Reference, regulation: Regulation) -> str | None:
     return appendix_label(regulation.outline, reference.appendix)
 
 
-def _between(collection: Collection, first: Source, last: Source) -> list[Source]:
+def _between(collection: Collection, first: CitableProvision, last: CitableProvision) -> list[CitableProvision]:
     """The articles after `first` up to `last` (제5조부터 제7조까지)."""
     low, high = article_number(first.provisions[0].label), article_number(last.provisions[0].label)
     if first.regulation.name != last.regulation.name or low is None or high is None:

@@ -17,10 +17,10 @@ from dtrag.core.page_starts import page_metadata, page_starts_within
 from dtrag.core.text.token_counts import KOREAN_CHARACTERS_PER_TOKEN
 from dtrag.packs.regulation_ko.book import Span, find_regulations
 from dtrag.packs.regulation_ko.contents import read_contents
-from dtrag.packs.regulation_ko.document_lines import Line, lines_of
+from dtrag.packs.regulation_ko.document_lines import DocumentLine, lines_of
 from dtrag.packs.regulation_ko.editions import edition_of
 from dtrag.packs.regulation_ko.heads import has_name_ending
-from dtrag.packs.regulation_ko.provisions import Provision, ProvisionReader
+from dtrag.packs.regulation_ko.provisions import ParsedProvision, ProvisionReader
 
 MAX_TOKENS = 400
 MIN_ARTICLES = 3
@@ -66,7 +66,9 @@ def split(
     return _passages(document, lines, regulations, max_tokens, most)
 
 
-def _is_mostly_regulations(length: int, lines: list[Line], regulations: list[tuple[Span, list[Provision]]]) -> bool:
+def _is_mostly_regulations(
+    length: int, lines: list[DocumentLine], regulations: list[tuple[Span, list[ParsedProvision]]]
+) -> bool:
     """Whether the regulations make up a document of `length` characters (without contents tables)."""
     articles = [provision for _, provisions in regulations for provision in provisions if provision.kind == "article"]
     named = any(has_name_ending(span.name) for span, _ in regulations)
@@ -84,15 +86,17 @@ def _is_wrapped(document: ParsedDocument) -> bool:
     return not any(block.style for block in document.blocks)
 
 
-def _provisions(document: ParsedDocument, lines: list[Line], span: Span, wrapped: bool) -> list[Provision]:
+def _provisions(
+    document: ParsedDocument, lines: list[DocumentLine], span: Span, wrapped: bool
+) -> list[ParsedProvision]:
     reader = ProvisionReader(document.text, wrapped)
     return reader.read(lines[span.body : span.last], lines[span.last - 1].end)
 
 
 def _passages(
     document: ParsedDocument,
-    lines: list[Line],
-    regulations: list[tuple[Span, list[Provision]]],
+    lines: list[DocumentLine],
+    regulations: list[tuple[Span, list[ParsedProvision]]],
     max_tokens: int,
     most: int | None,
 ) -> Iterator[ChunkedDocument]:
@@ -133,7 +137,7 @@ def _moved(blocks: tuple[Block, ...], start: int, end: int) -> tuple[Block, ...]
 
 
 def _chunks(
-    regulation: ParsedDocument, span: Span, provisions: list[Provision], offset: int, max_tokens: int
+    regulation: ParsedDocument, span: Span, provisions: list[ParsedProvision], offset: int, max_tokens: int
 ) -> Iterator[Chunk]:
     ordinal = 0
     for provision in provisions:

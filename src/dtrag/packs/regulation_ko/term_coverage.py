@@ -76,7 +76,7 @@ class ArticleTerms:
         order = np.argsort(ids)
         return cls(ids[order], np.fromiter(places.values(), np.uint64, len(places))[order])
 
-    def coverage(self, question: QuestionTerms) -> Coverage:
+    def coverage(self, question: NumberedTerms) -> Coverage:
         """Which terms of the question the article contains, and where."""
         whole = title = 0
         of_sentence: dict[int, int] = {}
@@ -111,7 +111,7 @@ def _sentences_have_all_terms(text: str, spans: Sequence[tuple[int, int]]) -> bo
     return True
 
 
-class QuestionTerms:
+class NumberedTerms:
     """The terms of a question, numbered, so that a set of them is an integer."""
 
     def __init__(self, terms: Iterable[int]) -> None:

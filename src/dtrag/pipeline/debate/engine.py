@@ -81,7 +81,7 @@ class DebateEngine:
         _LOG.info("Debate finished: %d rounds, %d calls, %.2fs", result.rounds, result.llm_calls, result.elapsed)
         return result
 
-    def _allowed_rounds(self, requested: int, progress: Progress) -> int:
+    def _allowed_rounds(self, requested: int, progress: DebateProgress) -> int:
         if isinstance(requested, bool) or not isinstance(requested, int) or requested < 1:
             raise InvalidInput(f"max_rounds is {requested!r}, but must be a whole number from 1 to {MAX_ROUNDS}.")
         rounds = min(requested, MAX_ROUNDS)
@@ -109,7 +109,7 @@ class DebateEngine:
 
 
 @contextmanager
-def _observed(run: Run, progress: Progress) -> Iterator[None]:
+def _observed(run: Run, progress: DebateProgress) -> Iterator[None]:
     """Report the start of the debate and its end to the run."""
     run.on_debate(DebateEvent("started"))
     outcome: Literal["finished", "failed", "timeout", "cancelled"] = "failed"
@@ -131,7 +131,7 @@ def _timeout_message(timeout: float) -> str:
 
 
 async def _run_rounds(
-    run: Run, agents: tuple[DebateAgent, DebateAgent], progress: Progress, rounds: int
+    run: Run, agents: tuple[DebateAgent, DebateAgent], progress: DebateProgress, rounds: int
 ) -> tuple[str | None, bool]:
     """The final answer (None after one round), and False when the passages do not answer."""
     finished_rounds = 0
@@ -148,7 +148,7 @@ async def _run_rounds(
     return (None, True) if finished_rounds == 1 else await _conclude(run, progress)
 
 
-async def _run_round(agents: tuple[DebateAgent, DebateAgent], progress: Progress, number: int) -> None:
+async def _run_round(agents: tuple[DebateAgent, DebateAgent], progress: DebateProgress, number: int) -> None:
     """Both agents at the same time. A failed agent keeps its previous answer. Raises if there is no answer at all."""
     started = limit_clock()
     previous = [(side[-1].text if side else None) for side in progress.sides]
@@ -182,7 +182,9 @@ async def _run_round(agents: tuple[DebateAgent, DebateAgent], progress: Progress
         raise _failure_of_both(failures)
 
 
-async def _answer(agent: DebateAgent, progress: Progress, own: str | None, other: str | None) -> Argument | Failure:
+async def _answer(
+    agent: DebateAgent, progress: DebateProgress, own: str | None, other: str | None
+) -> Argument | Failure:
     try:
         return await agent.generate_answer(progress.query, progress.passages, own, other, seconds=progress.remaining)
     except (LanguageModelFailed, Overloaded) as error:
@@ -208,7 +210,7 @@ async def _gather(calls: Sequence[Coroutine[Any, Any, Argument | Failure]]) -> l
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _conclude(run: Run, progress: Progress) -> tuple[str, bool]:
+async def _conclude(run: Run, progress: DebateProgress) -> tuple[str, bool]:
     """The latest answers as one: by the synthesis, or merged without a call."""
     answers = [argument.text for argument in progress.latest]
     if same(*answers):
@@ -228,7 +230,7 @@ async def _conclude(run: Run, progress: Progress) -> tuple[str, bool]:
     return merged(usable[0], usable[1], SYNTHESIS_TOKENS), True
 
 
-async def _synthesise(run: Run, progress: Progress, answers: Sequence[str]) -> tuple[str, bool]:
+async def _synthesise(run: Run, progress: DebateProgress, answers: Sequence[str]) -> tuple[str, bool]:
     model = required(run.model or run.critic)
     progress.calls["synthesis"] = 1
     try:
@@ -252,7 +254,7 @@ async def _synthesise(run: Run, progress: Progress, answers: Sequence[str]) -> t
 
 
 @dataclass(slots=True)
-class Progress:
+class DebateProgress:
     """The state of a debate in progress."""
 
     query: str
@@ -296,13 +298,13 @@ class Progress:
             self.notes.append(stated("debate_text_cut", "The {text} was too long and was cut.", text=name))
 
 
-def begin(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) -> Progress:
+def begin(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) -> DebateProgress:
     """A new debate that must end at `ends` on `limit_clock`. Raises `InvalidInput`."""
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput("The question is empty.")
     if isinstance(context, (str, Mapping)) or not isinstance(context, Sequence):
         raise InvalidInput("The context is a list of passages: dicts with the key 'text'.")
-    progress = Progress(query.strip(), texts(context[:MAX_PASSAGES]), ends)
+    progress = DebateProgress(query.strip(), texts(context[:MAX_PASSAGES]), ends)
     if len(progress.query) > MAX_QUERY:
         trimmed = "The question was trimmed to its first {characters} characters."
         progress.notes.append(stated("debate_question_trimmed", trimmed, characters=f"{MAX_QUERY:,}"))
@@ -316,7 +318,7 @@ def begin(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) -
     return progress
 
 
-def result_of(progress: Progress, final: str | None, answered: bool, elapsed: float) -> DebateResult:
+def result_of(progress: DebateProgress, final: str | None, answered: bool, elapsed: float) -> DebateResult:
     """The result of a finished debate."""
     affirmative, critical = ([argument.text for argument in side] for side in progress.sides)
     return DebateResult(

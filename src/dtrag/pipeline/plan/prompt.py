@@ -36,7 +36,7 @@ class InvalidPlan(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ToolChoice:
     """The valid part of a model's plan: inputs by tool, its reasoning, and notes on dropped tools."""
 
     inputs: Mapping[str, JsonObject]
@@ -56,7 +56,7 @@ def messages(query: str, tools: Sequence[Tool]) -> list[Message]:
     return [Message("system", _RULES.format(fence=fence)), Message("user", request)]
 
 
-def choice_of(text: str, allowed: Mapping[str, Tool]) -> Choice:
+def choice_of(text: str, allowed: Mapping[str, Tool]) -> ToolChoice:
     """The tools of the reply that are allowed and have valid inputs. Raises `InvalidPlan`."""
     reply = _json_object(text)
     rows = reply.get("tools", [])
@@ -77,7 +77,7 @@ def choice_of(text: str, allowed: Mapping[str, Tool]) -> Choice:
             notes.append(stated("tool_left_out", left_out, tool=repr(name), mistake=mistake))
     reasoning = reply.get("reasoning")
     summary = " ".join(reasoning.split())[:MAX_REASONING] if isinstance(reasoning, str) else ""
-    return Choice(inputs, summary or "Planned by the language model.", tuple(notes))
+    return ToolChoice(inputs, summary or "Planned by the language model.", tuple(notes))
 
 
 def _validate(row: object, allowed: Mapping[str, Tool]) -> tuple[str, JsonObject, str | None]:

@@ -9,13 +9,13 @@ from dtrag.ports import Fetcher, Parser
 from dtrag.settings import Settings
 from dtrag.tools.builtin.calculator import calculator
 from dtrag.tools.builtin.doc_parser import doc_parser
-from dtrag.tools.builtin.providers import Provider, choose
+from dtrag.tools.builtin.providers import SearchService, choose
 from dtrag.tools.builtin.web_search import web_search
 from dtrag.tools.registry import Tool, ToolRegistry
 
 
 def builtin_tools(
-    *, parser: Parser | None = None, fetcher: Fetcher | None = None, provider: Provider | None = None
+    *, parser: Parser | None = None, fetcher: Fetcher | None = None, provider: SearchService | None = None
 ) -> tuple[Tool, ...]:
     """The three tools; without a parser or a search service, the tool that needs it reports that."""
     return calculator, doc_parser(parser), web_search(fetcher, provider)

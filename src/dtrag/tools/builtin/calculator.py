@@ -65,7 +65,7 @@ def evaluate(expression: str) -> Fraction:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise CalculationError("the expression is not complete, or not arithmetic") from error
-    return _Evaluation(text).value(tree.body, DEPTH)
+    return _Calculation(text).value(tree.body, DEPTH)
 
 
 def decimals(value: Fraction) -> str:
@@ -102,7 +102,7 @@ def _ungrouped(text: str) -> str:
     return _THOUSANDS.sub(lambda match: match[0] if calls[match.start()] else match[0].replace(",", ""), text)
 
 
-class _Evaluation:
+class _Calculation:
     """Walks the syntax tree of one expression."""
 
     def __init__(self, text: str) -> None:

@@ -24,7 +24,7 @@ MOST_DOCUMENTS = 100
 Format = Literal["txt", "md", "html", "pdf", "docx", "hwpx", "csv", "jsonl"]
 
 
-class ParsedDocument(TypedDict):
+class DocumentOutput(TypedDict):
     """A document of a file."""
 
     title: str
@@ -34,7 +34,7 @@ class ParsedDocument(TypedDict):
 class ParsedFile(TypedDict):
     """The output of the tool."""
 
-    documents: list[ParsedDocument]
+    documents: list[DocumentOutput]
     truncated: bool
 
 
@@ -78,7 +78,7 @@ def _write(path: Path, content: str, encoding: str) -> None:
 
 async def _read(parser: Parser, path: Path) -> ParsedFile:
     """The documents in the file, up to the limits of number and text. Raises `ParseFailed`."""
-    documents: list[ParsedDocument] = []
+    documents: list[DocumentOutput] = []
     left = TEXT_CHARACTERS
     truncated = False
     async with aclosing(parser.parse(path, path.name)) as parsed:

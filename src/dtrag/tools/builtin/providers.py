@@ -14,7 +14,7 @@ from dtrag.ports import WebRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class SearchServiceKind:
     """A kind of search service. `base` is its address, empty for one that is self-hosted."""
 
     base: str
@@ -28,7 +28,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class SearchService:
     """A configured search service: its kind, address and key."""
 
     name: str
@@ -48,7 +48,7 @@ class Provider:
                 yield str(row.get("title") or ""), str(row.get("url") or ""), str(row.get(service.text) or "")
 
 
-def choose(name: str, url: str | None, key: str | None, allowed: Allowed) -> Provider | None:
+def choose(name: str, url: str | None, key: str | None, allowed: Allowed) -> SearchService | None:
     """The configured provider, or None. Raises `InvalidInput` for missing or invalid settings."""
     if name == "auto":
         name = "searxng" if url else "none"
@@ -67,7 +67,7 @@ def choose(name: str, url: str | None, key: str | None, allowed: Allowed) -> Pro
     address = target(base, allowed)
     if key and address.scheme != "https" and not address.excepted:
         raise InvalidInput("A key is sent by https only. Change DTRAG_WEB_SEARCH_URL.")
-    return Provider(name, base, key or "")
+    return SearchService(name, base, key or "")
 
 
 def _searxng(base: str, key: str, query: str, count: int) -> WebRequest:
@@ -91,8 +91,10 @@ def _brave_rows(response: Mapping[str, Any]) -> Any:
     return web.get("results") if isinstance(web, Mapping) else None
 
 
-SERVICES: Mapping[str, Service] = {
-    "searxng": Service("", False, _searxng, lambda response: response.get("results"), "content"),
-    "tavily": Service("https://api.tavily.com", True, _tavily, lambda response: response.get("results"), "content"),
-    "brave": Service("https://api.search.brave.com", True, _brave, _brave_rows, "description"),
+SERVICES: Mapping[str, SearchServiceKind] = {
+    "searxng": SearchServiceKind("", False, _searxng, lambda response: response.get("results"), "content"),
+    "tavily": SearchServiceKind(
+        "https://api.tavily.com", True, _tavily, lambda response: response.get("results"), "content"
+    ),
+    "brave": SearchServiceKind("https://api.search.brave.com", True, _brave, _brave_rows, "description"),
 }

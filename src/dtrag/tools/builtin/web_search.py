@@ -11,7 +11,7 @@ from typing import Annotated, TypedDict
 
 from dtrag.errors import FetchFailed
 from dtrag.ports import Fetcher
-from dtrag.tools.builtin.providers import Provider
+from dtrag.tools.builtin.providers import SearchService
 from dtrag.tools.registry import Tool
 from dtrag.tools.schema import tool_of
 
@@ -43,7 +43,7 @@ class SearchOutput(TypedDict):
     note: str
 
 
-def web_search(fetcher: Fetcher | None, provider: Provider | None) -> Tool:
+def web_search(fetcher: Fetcher | None, provider: SearchService | None) -> Tool:
     """The tool with a search service; without one it returns no results and a note, so that plans do not fail."""
 
     async def search(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.text.analysis import sentences, term_id, terms
-from dtrag.packs.regulation_ko.term_coverage import MAX_SENTENCES, ArticleTerms, QuestionTerms, article_terms
+from dtrag.packs.regulation_ko.term_coverage import MAX_SENTENCES, ArticleTerms, NumberedTerms, article_terms
 
 PARTS = ["제", "15", "조", "의", "2", "①", "②", "3", " ", "\n", "다.", "a", "-", "휴학한다", ".", "１", "BM25", "학기"]
 TEXTS = st.lists(st.sampled_from(PARTS), max_size=30).map("".join)
@@ -20,7 +20,7 @@ def ids(text: str) -> set[int]:
 @given(TEXTS, TEXTS, TEXTS)
 def test_the_coverage_equals_that_of_each_part(title: str, regulation: str, text: str) -> None:
     spans = list(sentences(text))[:MAX_SENTENCES]
-    question = QuestionTerms(
+    question = NumberedTerms(
         {term for part in (title, regulation, text, *(text[start:end] for start, end in spans)) for term in ids(part)}
     )
     coverage = ArticleTerms.of(title, (regulation, ""), text).coverage(question)
@@ -33,13 +33,13 @@ def test_the_coverage_equals_that_of_each_part(title: str, regulation: str, text
 @pytest.mark.parametrize("text", ["제\n15조", "제15조의\n2", "3①", "제15\n조의 2"])
 def test_a_term_that_spans_two_sentences_counts_for_the_whole_text(text: str) -> None:
     assert len(list(sentences(text))) == 2
-    question = QuestionTerms(ids(text))
+    question = NumberedTerms(ids(text))
     assert ArticleTerms.of("", (), text).coverage(question).whole == question.mask(ids(text))
 
 
 def test_sentences_beyond_the_limit_count_for_the_whole_text_only() -> None:
     text = "\n".join(["휴학한다."] * MAX_SENTENCES + ["복학한다."])
-    question = QuestionTerms(ids("복학"))
+    question = NumberedTerms(ids("복학"))
     coverage = ArticleTerms.of("", (), text).coverage(question)
     assert (coverage.whole, coverage.sentences) == (1, frozenset())
 
@@ -51,5 +51,5 @@ def test_an_article_with_another_text_has_its_own_entry_in_the_cache() -> None:
 
 
 def test_a_question_without_terms_is_covered_by_nothing() -> None:
-    coverage = ArticleTerms.of("휴학", (), "휴학한다.").coverage(QuestionTerms(()))
+    coverage = ArticleTerms.of("휴학", (), "휴학한다.").coverage(NumberedTerms(()))
     assert (coverage.whole, coverage.title, coverage.sentences) == (0, 0, frozenset())

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, cut_run, pages_of, segment_of
 from dtrag.adapters.postgres.lexical.snapshot import Bools, Generation, LiveSegment, View, generation_of
-from dtrag.adapters.postgres.lexical.validity import EditionDays
+from dtrag.adapters.postgres.lexical.validity import DatedPassages
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
@@ -74,7 +74,7 @@ class PostingReader:
         self._segments, self._editions, self._corrections = segments, editions, corrections
         dated = await (await connection.execute(sql["validity"], binary=True)).fetchall()
         self._now = await asyncio.to_thread(
-            lambda: generation_of(list(segments.values()), list(corrections.values()), EditionDays.of(dated))
+            lambda: generation_of(list(segments.values()), list(corrections.values()), DatedPassages.of(dated))
         )
         for key in [key for key in self._postings if key[0] in merged_away] if merged_away else ():
             del self._postings[key]
@@ -178,7 +178,7 @@ class PostingReader:
         return self._now.editions.period(valid_day(scope)) is not None
 
     @property
-    def editions(self) -> EditionDays:
+    def editions(self) -> DatedPassages:
         """The validity of the passages of dated editions."""
         return self._now.editions
 

@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.lexical.rows import Correction
-from dtrag.adapters.postgres.lexical.validity import EditionDays
+from dtrag.adapters.postgres.lexical.validity import DatedPassages
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.ranking.maxscore import damped_lengths
@@ -79,7 +79,7 @@ class Generation:
     segments: tuple[LiveSegment, ...]
     statistics: LexicalStatistics
     means: Mapping[str, float]
-    editions: EditionDays = field(default_factory=EditionDays)
+    editions: DatedPassages = field(default_factory=DatedPassages)
     documents_with: LRUCache[SearchFilters, NDArray[np.uint64]] = field(
         default_factory=lambda: _by_size(FILTERED_BYTES, lambda ids: ids.nbytes), repr=False, compare=False
     )
@@ -173,7 +173,9 @@ def _by_size(max_bytes: int, size_of: Callable[[T], int]) -> LRUCache[Any, T]:
     return LRUCache(max_bytes, getsizeof=lambda value: min(max_bytes, size_of(value)))
 
 
-def generation_of(segments: Sequence[Segment], corrections: Sequence[Correction], editions: EditionDays) -> Generation:
+def generation_of(
+    segments: Sequence[Segment], corrections: Sequence[Correction], editions: DatedPassages
+) -> Generation:
     """What these segments hold, less what the corrections take out of them."""
     corrected = LexicalStatistics.merged([row.statistics for row in corrections])
     parts = [*(segment.statistics() for segment in segments), corrected]

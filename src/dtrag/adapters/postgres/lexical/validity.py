@@ -24,7 +24,7 @@ EPOCH = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
-class EditionDays:
+class DatedPassages:
     """The validity of all dated passages. Between two of the `changes` the same passages are valid."""
 
     rows: NDArray[np.void] = field(default_factory=lambda: np.empty(0, ROWS))
@@ -32,7 +32,7 @@ class EditionDays:
     by_document: Mapping[int, Sequence[ValidPassages]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Iterable[DictRow]) -> EditionDays:
+    def of(cls, rows: Iterable[DictRow]) -> DatedPassages:
         """From rows of `validity` in sql/search.sql; with many editions it belongs in a thread."""
         table = np.array([_row(row) for row in rows], ROWS)
         days = np.unique(np.concatenate([table["start"], table["end"]]))

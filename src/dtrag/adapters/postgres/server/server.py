@@ -52,7 +52,7 @@ class ServerAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerStatus:
+class DataFolderStatus:
     """What `dtrag doctor` shows of a data folder; nothing is started or created to find out."""
 
     initialised: bool
@@ -149,7 +149,7 @@ class EmbeddedServer:
         self.close()
 
 
-def status(data_dir: Path) -> ServerStatus:
+def status(data_dir: Path) -> DataFolderStatus:
     """The state of the embedded server in `data_dir`. Raises `DatabaseStartFailed` if the folder cannot be read."""
     data_dir = Path(os.path.abspath(data_dir))  # noqa: PTH100 - as in `open`
     cluster = data_dir / "postgres"
@@ -157,7 +157,7 @@ def status(data_dir: Path) -> ServerStatus:
         version = clusters.read_version(cluster)
         told = process.read_pid_file(cluster) if version is not None else None
         pid = process.running_pid(cluster) if version is not None else None
-        return ServerStatus(
+        return DataFolderStatus(
             initialised=version is not None,
             version=version,
             pid=pid,

@@ -13,7 +13,7 @@ from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.taxonomy_rows import tree_of
 from dtrag.core.access.scope import Grant
-from dtrag.core.agent import Agent, Edition, Spending
+from dtrag.core.agent import Agent, AgentEdition, Spending
 from dtrag.core.manifest import AgentManifest
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import NotFound
@@ -61,12 +61,12 @@ class PostgresAgents:
             cursor = await connection.execute(queries("agents")["delete_agent"], {"agent_id": agent_id})
             return await cursor.fetchone() is not None
 
-    async def editions(self, agent_id: uuid.UUID) -> list[Edition]:
+    async def editions(self, agent_id: uuid.UUID) -> list[AgentEdition]:
         """Every manifest that the agent has had, the newest first."""
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(queries("agents")["editions"], {"agent_id": agent_id})).fetchall()
         return [
-            Edition(
+            AgentEdition(
                 row["edition"],
                 AgentManifest.from_dict(row["manifest"]),
                 row["created_by"],

@@ -20,7 +20,7 @@ from dtrag.core.documents import Vector
 from dtrag.core.ranking.segments import FREQUENCY_UNIT
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Sample, TermCounts
 from dtrag.core.taxonomy.classification import TRUSTED
-from dtrag.core.taxonomy.review import MAX_WAITING_ANSWERS, Decision, Item, Placement
+from dtrag.core.taxonomy.review import MAX_WAITING_ANSWERS, Decision, Placement, ReviewItem
 
 
 class PostgresReview:
@@ -62,7 +62,7 @@ class PostgresReview:
                 await connection.execute(self._sql["add_placements"], _columns(accepted))
             for placement in placements:
                 if not placement.classification.accepted:
-                    await self._insert(connection, Item.of(placement))
+                    await self._insert(connection, ReviewItem.of(placement))
 
     async def answer_grants(self) -> list[Grant]:
         """The branches of the agents whose answers are in the queue."""
@@ -72,7 +72,7 @@ class PostgresReview:
 
     async def waiting(
         self, scope: Scope, limit: int, offset: int, grants: Sequence[Grant] = ()
-    ) -> tuple[list[Item], int]:
+    ) -> tuple[list[ReviewItem], int]:
         """Items that wait, the least sure first, and how many there are in all.
 
         `grants` are the branches of agents whose answers the caller may see; all of them with the whole tree.
@@ -85,21 +85,21 @@ class PostgresReview:
                 return [], sum(row["total"] for row in await first.fetchall())
         return [_item(row) for row in rows], rows[0]["total"] if rows else 0
 
-    async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> Item | None:
+    async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> ReviewItem | None:
         """An item in scope, or None; `grants` as in `waiting`."""
         values = {"everything": scope.nodes is None, "grants": _json(grants), "item_id": item_id}
         async with self._database.scoped("reader", scope) as connection:
             row = await (await connection.execute(self._sql["item"], values)).fetchone()
         return _item(row) if row else None
 
-    async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[Item]:
+    async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[ReviewItem]:
         """The newest decided answers with chosen passages in scope, newest first; `grants` as in `waiting`."""
         values = {"everything": scope.nodes is None, "grants": _json(grants), "limit": limit}
         async with self._database.scoped("reader", scope) as connection:
             rows = await (await connection.execute(self._sql["answered"], values)).fetchall()
         return [_item(row) for row in rows]
 
-    async def add(self, item: Item) -> bool:
+    async def add(self, item: ReviewItem) -> bool:
         """Queue an item, an answer once for each question; False when less confident ones fill the queue."""
         if item.kind == "classification":
             async with self._database.connection("owner") as connection:
@@ -123,7 +123,7 @@ class PostgresReview:
             await self._insert(connection, item)
         return True
 
-    async def decide(self, item: Item, decision: Decision) -> bool:
+    async def decide(self, item: ReviewItem, decision: Decision) -> bool:
         """Settle a waiting item, move its document if it gets a node; False when it does not wait any more."""
         values: dict[str, object] = {"item_id": item.item_id, "status": decision.status, "note": decision.note}
         values["addition"] = Jsonb(decision.addition())
@@ -139,7 +139,7 @@ class PostgresReview:
                 await rehome(connection, {item.document_id: decision.node_id})
         return True
 
-    async def _insert(self, connection: Connection, item: Item) -> None:
+    async def _insert(self, connection: Connection, item: ReviewItem) -> None:
         values = {
             "item_id": item.item_id,
             "kind": item.kind,
@@ -181,5 +181,5 @@ def _columns(placements: Sequence[Placement]) -> dict[str, object]:
     }
 
 
-def _item(row: DictRow) -> Item:
-    return Item(**{name: value for name, value in row.items() if name != "total"})
+def _item(row: DictRow) -> ReviewItem:
+    return ReviewItem(**{name: value for name, value in row.items() if name != "total"})

@@ -25,12 +25,12 @@ from dtrag.delivery.api.schemas.agents import (
     AgentAskResponse,
     AgentBody,
     AgentChange,
+    AgentEditions,
     AgentList,
     AgentQuestion,
     AgentReachBody,
     AgentReachShape,
     AgentSearch,
-    Editions,
 )
 from dtrag.delivery.api.schemas.base import Offset, extended
 from dtrag.delivery.api.schemas.errors import failures
@@ -129,11 +129,11 @@ async def manifest(
 
 
 @router.get("/agents/{agent_id}/editions", responses=_GET_ERRORS, dependencies=READ)
-async def editions(request: Request, agent_id: str) -> Editions:
+async def editions(request: Request, agent_id: str) -> AgentEditions:
     """All manifests of the agent, the newest first."""
     _subject(request, await _agent(request, agent_id))
     stored = await app_of(request).agents.editions(agent_id, caller=caller_of(request))
-    return Editions(editions=stored)
+    return AgentEditions(editions=stored)
 
 
 @router.get("/agents/{agent_id}/spending", responses=_GET_ERRORS, dependencies=READ)

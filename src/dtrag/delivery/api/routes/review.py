@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field, model_validator
 
 from dtrag.core.taxonomy.classification import Classification
-from dtrag.core.taxonomy.review import MAX_NOTE, Item
+from dtrag.core.taxonomy.review import MAX_NOTE, ReviewItem
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import READ, WRITE, caller_of
@@ -120,7 +120,7 @@ class CorrectBody(ReviewApproveBody):
 class ItemList(BaseModel):
     """A page of pending items, least confident first."""
 
-    items: list[Item] = Field(description="The items of this page.")
+    items: list[ReviewItem] = Field(description="The items of this page.")
     total: int = Field(description="Number of all pending items.")
     limit: int = Field(description="The requested page size.")
     offset: int = Field(description="Items before this page.")
@@ -145,14 +145,14 @@ async def item(
         list[ChunkId] | None,
         Query(max_length=MAX_PASSAGES, description="For an answer: further passages to show, by chunk_id."),
     ] = None,
-) -> Item:
+) -> ReviewItem:
     """One item, pending or decided."""
     found = await app_of(request).review.get(item_id, passages=passage or (), caller=caller_of(request))
     return _item_response(request, found)
 
 
 @posting.post("/review/{item_id}/approve", responses=_DECISION_ERRORS, dependencies=WRITE)
-async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> Item:
+async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> ReviewItem:
     """Accept the proposal: a document moves to its category and becomes an example for classification.
 
     A 409 when the item is decided already, or a passage has another text than that of its content_hash.
@@ -164,7 +164,7 @@ async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> It
 
 
 @posting.post("/review/{item_id}/correct", responses=_DECISION_ERRORS, dependencies=WRITE)
-async def correct(request: Request, item_id: str, body: CorrectBody) -> Item:
+async def correct(request: Request, item_id: str, body: CorrectBody) -> ReviewItem:
     """Choose another category for a document, or the passages that answer the question of an answer.
 
     A document moves there and becomes an example for classification. No word of a correction enters an answer.
@@ -181,7 +181,7 @@ async def correct(request: Request, item_id: str, body: CorrectBody) -> Item:
 
 
 @posting.post("/review/{item_id}/skip", responses=_DECISION_ERRORS, dependencies=WRITE)
-async def skip(request: Request, item_id: str, body: NoteBody) -> Item:
+async def skip(request: Request, item_id: str, body: NoteBody) -> ReviewItem:
     """Remove the item from the queue; the document keeps its category."""
     return _item_response(request, await app_of(request).review.skip(item_id, body.note, caller=caller_of(request)))
 
@@ -193,7 +193,7 @@ async def classify(request: Request, body: ClassifyBody) -> ClassifyResponse:
     return ClassifyResponse.of(classification, body.chunk_id)
 
 
-def _item_response(request: Request, item: Item) -> Item:
+def _item_response(request: Request, item: ReviewItem) -> ReviewItem:
     request.state.subjects = [str(item.item_id), *([str(item.document_id)] if item.document_id else [])]
     return item
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from dtrag.core.agent import AgentView, Edition
+from dtrag.core.agent import AgentEdition, AgentView
 from dtrag.core.documents import Answer
 from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
 from dtrag.core.response import response
@@ -91,10 +91,12 @@ class AgentList(BaseModel):
     offset: int = Field(description="Agents before this page.")
 
 
-class Editions(BaseModel):
+class AgentEditions(BaseModel):
     """All manifests of an agent."""
 
-    editions: list[Edition] = Field(description="The newest first.")
+    model_config = ConfigDict(title="Editions")
+
+    editions: list[AgentEdition] = Field(description="The newest first.")
 
 
 class AgentSearch(StrictBody):

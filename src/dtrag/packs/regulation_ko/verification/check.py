@@ -17,7 +17,7 @@ from dtrag.packs.regulation_ko.citation_names import NameFinder
 from dtrag.packs.regulation_ko.citation_reader import Place, Token, place_of, read_citations
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
 from dtrag.packs.regulation_ko.structure import split
-from dtrag.packs.regulation_ko.verification.judge import Judge
+from dtrag.packs.regulation_ko.verification.judge import CitationJudge
 from dtrag.packs.regulation_ko.verification.quotations import Quotation, read_quotations
 from dtrag.packs.regulation_ko.verification.written_text import WrittenText
 
@@ -47,7 +47,7 @@ class ReadText:
         """The citations with their statuses; `texts` are those of `editions`."""
         by_document = {text.document_id: text for text in texts}
         editions = {key: [by_document[each] for each in keys] for key, keys in self.editions.items()}
-        judge = Judge(editions | {text.document_id: [text] for text in self.own}, self.regulations)
+        judge = CitationJudge(editions | {text.document_id: [text] for text in self.own}, self.regulations)
         original = self.text.original
         verified = [
             judge.verified(citation, *self.text.span(citation.start, citation.end), original)

@@ -46,7 +46,7 @@ Key = TypeVar("Key", int, Number)
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class CitationJudgement:
     """Status of a citation with what the reader of the text should know."""
 
     status: CitationStatus
@@ -56,7 +56,7 @@ class Judgement:
     reason: str = ""
 
 
-class Judge:
+class CitationJudge:
     """Judges citations; `texts` are the valid editions of the regulations that they name, found by their outlines."""
 
     def __init__(
@@ -95,10 +95,10 @@ class Judge:
             return contents.addendum_texts
         return contents.whole_texts
 
-    def _judge(self, citation: Token) -> Judgement:
+    def _judge(self, citation: Token) -> CitationJudgement:
         name = citation.name
         if citation.kind == "unknown" or name is None or name is AMBIGUOUS or name.is_law:
-            return Judgement("unclear", reason=_why_unclear(citation))
+            return CitationJudgement("unclear", reason=_why_unclear(citation))
         if name.owner is None:
             return self._of_wrong_name(name, citation)
         judged = self._of_regulation(citation, name.owner)
@@ -110,21 +110,21 @@ class Judge:
             return replace(judged, status="title_mismatch", reason=reason)
         return judged
 
-    def _of_wrong_name(self, name: Name, citation: Token) -> Judgement:
+    def _of_wrong_name(self, name: Name, citation: Token) -> CitationJudgement:
         written, near = _short(name.text), name.near
         if name.successor is not None:
             successor = name.successor.name
-            return Judgement("repealed", successor, reason=f"{written} has been replaced by {successor}.")
+            return CitationJudgement("repealed", successor, reason=f"{written} has been replaced by {successor}.")
         if near is None:
-            return Judgement("missing", reason=f"There is no regulation {written} that you may see.")
+            return CitationJudgement("missing", reason=f"There is no regulation {written} that you may see.")
         reason = f"There is no regulation {written} that you may see; the nearest is {near.name}."
         judged = self._of_regulation(citation, near)
         status: CitationStatus = "title_mismatch" if judged.status in {"exists", "title_mismatch"} else "missing"
         return replace(judged, status=status, reason=reason)
 
-    def _of_regulation(self, citation: Token, regulation: Outline) -> Judgement:
+    def _of_regulation(self, citation: Token, regulation: Outline) -> CitationJudgement:
         if citation.kind == "regulation":
-            judged = Judgement("exists", regulation.name)
+            judged = CitationJudgement("exists", regulation.name)
         elif citation.kind == "article":
             judged = self._article(citation, regulation)
         elif citation.kind == "appendix":
@@ -137,20 +137,20 @@ class Judge:
             return replace(judged, status="repealed", reason=f"{regulation.name} has been abolished (폐지).")
         return judged
 
-    def _article(self, citation: Token, regulation: Outline) -> Judgement:
+    def _article(self, citation: Token, regulation: Outline) -> CitationJudgement:
         assert citation.number is not None  # noqa: S101 - articles have one
         if citation.until is not None:
             return self._range(citation, regulation, *numbers_of(citation.number, citation.until))
         return self._single(regulation, citation.number, citation.title, citation.part)
 
-    def _single(self, regulation: Outline, number: Number, title: str | None, part: Part) -> Judgement:
+    def _single(self, regulation: Outline, number: Number, title: str | None, part: Part) -> CitationJudgement:
         name = f"{regulation.name} {article_label(number)}"
         contents = self._of(regulation)
         if number in regulation.repealed:
-            return Judgement("repealed", name, reason=f"{name} has been deleted (삭제).")
+            return CitationJudgement("repealed", name, reason=f"{name} has been deleted (삭제).")
         if number not in regulation.articles:
             reason = f"{regulation.name} has no {article_label(number)}."
-            return Judgement("missing", None, contents.article_numbers or None, reason=reason)
+            return CitationJudgement("missing", None, contents.article_numbers or None, reason=reason)
         titles = contents.titles(number)
         written = titles[0] if titles else None
         if part != WHOLE:
@@ -159,15 +159,15 @@ class Judge:
                 return replace(judged, title=written)
             name = judged.target or name
         if title is None or folded_title(title) in map(folded_title, titles):
-            return Judgement("exists", name, title=written)
+            return CitationJudgement("exists", name, title=written)
         if written is None:
-            return Judgement("unclear", name, reason=f"{name} has no title in the collection.")
+            return CitationJudgement("unclear", name, reason=f"{name} has no title in the collection.")
         others = contents.titled(title)
         elsewhere = f" {', '.join(others[:3])} has the title {_short(title)}." if others else ""
         reason = f"The title of {name} is {written}, not {_short(title)}.{elsewhere}"
-        return Judgement("title_mismatch", name, title=written, reason=reason)
+        return CitationJudgement("title_mismatch", name, title=written, reason=reason)
 
-    def _range(self, citation: Token, regulation: Outline, first: Number, last: Number) -> Judgement:
+    def _range(self, citation: Token, regulation: Outline, first: Number, last: Number) -> CitationJudgement:
         """Every article of the range; with more than one fault, the worst."""
         forward = citation.number == first
         ends = [(first, citation.title if forward else None, citation.part), (last, None, citation.last_part)]
@@ -176,10 +176,10 @@ class Judge:
             judged += [self._single(regulation, number, None, WHOLE) for number in _articles_between(first, last)]
         fault = _worst(judged)
         if fault.status == "exists":
-            return Judgement("exists", f"{regulation.name} {article_label(first)}–{article_label(last)}")
+            return CitationJudgement("exists", f"{regulation.name} {article_label(first)}–{article_label(last)}")
         return fault
 
-    def _appendix(self, citation: Token, regulation: Outline) -> Judgement:
+    def _appendix(self, citation: Token, regulation: Outline) -> CitationJudgement:
         contents, label = self._of(regulation), citation.label
         if citation.last:
             range_of = appendix_range(label, citation.last)
@@ -192,35 +192,39 @@ class Judge:
             name = f"{regulation.name} {labels[0]}" + (f"–{labels[-1]}" if len(labels) > 1 else "")
             if citation.title and title and not _agree(citation.title, title):
                 reason = f"The title of {name} is {title}, not {_short(citation.title)}."
-                return Judgement("title_mismatch", name, title=title, reason=reason)
-            return Judgement("exists", name, title=title)
+                return CitationJudgement("title_mismatch", name, title=title, reason=reason)
+            return CitationJudgement("exists", name, title=title)
         if contents.is_repealed_appendix(label):
-            return Judgement("repealed", f"{regulation.name} {label}", reason=f"{label} has been deleted (삭제).")
+            return CitationJudgement(
+                "repealed", f"{regulation.name} {label}", reason=f"{label} has been deleted (삭제)."
+            )
         existing = [written for _, written in appendices_of_kind(regulation, label[:2])]
-        return Judgement("missing", None, listed(existing) or None, reason=f"{regulation.name} has no {label}.")
+        return CitationJudgement("missing", None, listed(existing) or None, reason=f"{regulation.name} has no {label}.")
 
-    def _addendum(self, citation: Token, regulation: Outline) -> Judgement:
+    def _addendum(self, citation: Token, regulation: Outline) -> CitationJudgement:
         name = f"{regulation.name} {ADDENDUM}"
         addenda: Sequence[Addendum] = self._of(regulation).addenda
         if not addenda:
-            return Judgement("missing", reason=f"{regulation.name} has no {ADDENDUM}.")
+            return CitationJudgement("missing", reason=f"{regulation.name} has no {ADDENDUM}.")
         if wanted := dates(citation.label):
             addenda = self._of(regulation).addenda_of(wanted[0])
             if not addenda:
-                return Judgement("missing", reason=f"{regulation.name} has no {ADDENDUM} of {wanted[0]}.")
+                return CitationJudgement("missing", reason=f"{regulation.name} has no {ADDENDUM} of {wanted[0]}.")
         if citation.number is not None:
             return _addendum_article(name, citation.number, citation.part, addenda)
         if citation.part != WHOLE:
             return _part_of_any(name, citation.part, [addendum.parts for addendum in addenda])
-        return Judgement("exists", name)
+        return CitationJudgement("exists", name)
 
-    def _division(self, citation: Token, regulation: Outline) -> Judgement:
+    def _division(self, citation: Token, regulation: Outline) -> CitationJudgement:
         label = citation.last or citation.label
         existing = list(dict.fromkeys(path[-1] for path in regulation.divisions if path[-1][-1] == label[-1]))
         for each in filter(None, (citation.label, citation.last)):
             if not has_division(regulation, each):
-                return Judgement("missing", None, listed(existing) or None, reason=f"{regulation.name} has no {each}.")
-        return Judgement("exists", f"{regulation.name} {run(citation.label, label)}")
+                return CitationJudgement(
+                    "missing", None, listed(existing) or None, reason=f"{regulation.name} has no {each}."
+                )
+        return CitationJudgement("exists", f"{regulation.name} {run(citation.label, label)}")
 
     def _of(self, outline: Outline) -> RegulationContents:
         regulation = self._regulations[id(outline)]
@@ -250,15 +254,15 @@ def _articles_between(first: Number, last: Number) -> list[Number]:
     return [(number, 0) for number in range(first[0] + 1, min(end, first[0] + WIDEST_RANGE))]
 
 
-def _addendum_article(name: str, number: Number, part: Part, addenda: Sequence[Addendum]) -> Judgement:
+def _addendum_article(name: str, number: Number, part: Part, addenda: Sequence[Addendum]) -> CitationJudgement:
     """An article of an addendum, in any of the addenda."""
     label = article_label(number)
     articles = [addendum.articles[number] for addendum in addenda if number in addendum.articles]
     if not articles:
         present = {other for addendum in addenda for other in addendum.articles}
-        return Judgement("missing", None, article_runs(present) or None, reason=f"{name} has no {label}.")
+        return CitationJudgement("missing", None, article_runs(present) or None, reason=f"{name} has no {label}.")
     if part == WHOLE:
-        return Judgement("exists", f"{name} {label}")
+        return CitationJudgement("exists", f"{name} {label}")
     return _part_of_any(f"{name} {label}", part, articles)
 
 
@@ -276,15 +280,15 @@ def _short(text: str) -> str:
     return folded if len(folded) <= 60 else folded[:60] + "…"
 
 
-def _part_of_any(name: str, part: Part, articles: Sequence[ArticleText]) -> Judgement:
+def _part_of_any(name: str, part: Part, articles: Sequence[ArticleText]) -> CitationJudgement:
     """The best judgement about provisions with the same label."""
     judged = [_part_of(name, part, article) for article in articles]
     if not judged:
-        return Judgement("unclear", name, reason=f"The text of {name} cannot be read.")
+        return CitationJudgement("unclear", name, reason=f"The text of {name} cannot be read.")
     return max(judged, key=lambda one: WORST_FIRST.index(one.status))
 
 
-def _part_of(name: str, part: Part, article: ArticleText) -> Judgement:
+def _part_of(name: str, part: Part, article: ArticleText) -> CitationJudgement:
     """Whether the article has the 항, 호 and 목, each of a range; with more than one fault, the worst."""
     judged = [_paragraphs_of(name, part, article)] if part.paragraph is not None else []
     if part.item is None and part.subitem is None:
@@ -294,7 +298,7 @@ def _part_of(name: str, part: Part, article: ArticleText) -> Judgement:
     return _worst(judged)
 
 
-def _paragraphs_of(name: str, part: Part, article: ArticleText) -> Judgement:
+def _paragraphs_of(name: str, part: Part, article: ArticleText) -> CitationJudgement:
     assert part.paragraph is not None  # noqa: S101 - the caller has checked it
     is_range = part.item is None and part.subitem is None and part.until is not None
     last = part.until if is_range and part.until else part.paragraph
@@ -303,7 +307,7 @@ def _paragraphs_of(name: str, part: Part, article: ArticleText) -> Judgement:
     return _each(name, part, wanted, states, _runs(states, "항"))
 
 
-def _items_of(name: str, part: Part, holders: Sequence[Paragraph]) -> Judgement:
+def _items_of(name: str, part: Part, holders: Sequence[Paragraph]) -> CitationJudgement:
     items = {number: item for holder in holders for number, item in reversed(holder.items.items())}
     if part.item is not None:
         last = part.until if part.subitem is None and part.until else part.item[0]
@@ -331,20 +335,20 @@ def _items_of(name: str, part: Part, holders: Sequence[Paragraph]) -> Judgement:
 
 def _each(
     name: str, part: Part, wanted: Sequence[tuple[Key, str]], states: Mapping[Key, bool], existing: str | None
-) -> Judgement:
+) -> CitationJudgement:
     """The worst judgement about the wanted parts; `states` has the existing ones, and whether each was deleted."""
     target = f"{name}{_part_label(part)}"
-    judged = [Judgement("exists", target)]
+    judged = [CitationJudgement("exists", target)]
     for number, label in wanted:
         if number not in states:
             undivided = "" if existing else " It is not divided in this way."
-            judged.append(Judgement("missing", name, existing, reason=f"{name} has no {label}.{undivided}"))
+            judged.append(CitationJudgement("missing", name, existing, reason=f"{name} has no {label}.{undivided}"))
         elif states[number]:
-            judged.append(Judgement("repealed", target, reason=f"{label} of {name} has been deleted (삭제)."))
+            judged.append(CitationJudgement("repealed", target, reason=f"{label} of {name} has been deleted (삭제)."))
     return _worst(judged)
 
 
-def _worst(judged: Iterable[Judgement]) -> Judgement:
+def _worst(judged: Iterable[CitationJudgement]) -> CitationJudgement:
     return min(judged, key=lambda one: WORST_FIRST.index(one.status))
 
 
