@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from dtrag.core.editions import ChangedText, Edition
@@ -543,18 +543,45 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
-    """A document without its text, for lists."""
+    """A document without its text."""
+
+    __pydantic_config__ = response("DocumentShape")
 
     document_id: str
+    """Its id; stable for the same source."""
     title: str
+    """Its title."""
     source_url: str
+    """Its source address; upload:<name> for uploads."""
     content_type: str
+    """Media type of its file."""
     taxonomy_path: tuple[str, ...]
+    """Its category, outermost name first; [] for none."""
     language: str
+    """ISO 639-1 code of its language."""
     chunks: int
+    """Number of its passages."""
     characters: int
+    """Length of its text in code points."""
     metadata: Mapping[str, Any]
+    """Metadata fields from its file."""
     processed_at: str
+    """When it was indexed, ISO 8601 in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWithText(DocumentSummary):
+    """A document and its text."""
+
+    __pydantic_config__ = response()
+
+    text: str | None
+    """The full text; spans of passages and citations refer to it. Null with text=false."""
+
+    @classmethod
+    def of(cls, summary: DocumentSummary, text: str | None) -> DocumentWithText:
+        """The document with its text."""
+        return cls(**{declared.name: getattr(summary, declared.name) for declared in fields(summary)}, text=text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
-from dtrag.core.response import Moment, described, response
+from dtrag.core.response import Moment, response
 from dtrag.errors import InvalidInput
 
 Kind = Literal["retrieval", "answers", "quality", "cases"]
@@ -61,16 +61,22 @@ class RunSummary:
 
     __pydantic_config__ = response("RunLine")
 
-    run_id: uuid.UUID = field(metadata=described("Its id."))
-    created_at: Moment = field(metadata=described("When it ended, ISO 8601 in UTC."))
-    kind: str = field(metadata=described("retrieval, answers or quality."))
-    dataset: str = field(metadata=described("The name of the set."))
-    version: str = field(metadata=described("The version of dtrag."))
-    settings: Mapping[str, str] = field(metadata=described("What it ran with: models, judge, mode."))
-    questions: int = field(metadata=described("Number of questions."))
-    measures: Mapping[str, Measure | None] = field(
-        metadata=described("The measures; null for one that the set does not judge.")
-    )
+    run_id: uuid.UUID
+    """Its id."""
+    created_at: Moment
+    """When it ended, ISO 8601 in UTC."""
+    kind: str
+    """retrieval, answers or quality."""
+    dataset: str
+    """The name of the set."""
+    version: str
+    """The version of dtrag."""
+    settings: Mapping[str, str]
+    """What it ran with: models, judge, mode."""
+    questions: int
+    """Number of questions."""
+    measures: Mapping[str, Measure | None]
+    """The measures; null for one that the set does not judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

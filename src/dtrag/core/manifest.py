@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict, TypeGuard
 
-from dtrag.core.response import TEXT, TEXTS, Written, described, plain, response
+from dtrag.core.response import TEXT, TEXTS, Written, plain, response
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.taxonomy.versions import parse_version
 from dtrag.core.text.hidden_characters import has_controls
@@ -244,18 +244,20 @@ class AgentManifest:
     # The paths are distinct, in the order of the request, each in its first spelling; JSON has them folded.
     __pydantic_config__ = response("ManifestShape")
 
-    name: str = field(metadata=described("Its name."))
-    taxonomy_version: str = field(metadata=described("The version of the tree to which its paths refer."))
-    allowed_category_paths: Branches = field(metadata=described("Its branches, case-folded, without duplicates."))
-    retrieval: Retrieval = field(default_factory=Retrieval, metadata=described("Retrieval options."))
-    features: AsSwitches = field(
-        default_factory=Features,
-        metadata=described(
-            "debate, hitl_below_conf (answers below it wait for review), cost_guard, and your own switches."
-        ),
-    )
-    mcp_tools_allowlist: tuple[str, ...] = field(default=(), metadata=described("The only tools that it may use."))
-    budgets: Budgets = field(default_factory=Budgets, metadata=described("Daily budgets of its models (UTC)."))
+    name: str
+    """Its name."""
+    taxonomy_version: str
+    """The version of the tree to which its paths refer."""
+    allowed_category_paths: Branches
+    """Its branches, case-folded, without duplicates."""
+    retrieval: Retrieval = field(default_factory=Retrieval)
+    """Retrieval options."""
+    features: AsSwitches = field(default_factory=Features)
+    """debate, hitl_below_conf (answers below it wait for review), cost_guard, and your own switches."""
+    mcp_tools_allowlist: tuple[str, ...] = ()
+    """The only tools that it may use."""
+    budgets: Budgets = field(default_factory=Budgets)
+    """Daily budgets of its models (UTC)."""
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON: for display and for the database."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any, Self
 
 from dtrag.core.cases.case import Case, CaseLog, FeedbackType, LogKind, Origin, Status
 from dtrag.core.cases.statistics import CaseStatistics, Readiness
-from dtrag.core.response import Moment, described, response
+from dtrag.core.response import Moment, response
 from dtrag.core.statements import Statement
 from dtrag.memory.case_results import CaseExport, ListedCase
 
@@ -20,22 +20,38 @@ class CaseView:
 
     __pydantic_config__ = response("CaseShape")
 
-    case_id: str = field(metadata=described("Its id."))
-    query: str = field(metadata=described("The question; empty where questions are stored without text."))
-    category_path: tuple[str, ...] = field(metadata=described("The category, outermost name first."))
-    content: str = field(metadata=described("What it says; of a case made from an answer the labels of its citations."))
-    quality_score: float = field(metadata=described("Quality in [0, 1]."))
-    metadata: Mapping[str, Any] = field(metadata=described("Its metadata."))
-    usage_count: int = field(metadata=described("Number of votes on it; suggesting does not count."))
-    success_rate: float = field(metadata=described("Share of the votes that reported success."))
-    upvotes: int = field(metadata=described("Votes thumbs_up and selected."))
-    downvotes: int = field(metadata=described("Votes thumbs_down."))
-    origin: Origin = field(metadata=described("How it came to be."))
-    status: Status = field(metadata=described("An archived case is never suggested."))
-    passages: tuple[str, ...] = field(metadata=described("Ids of the passages that it cites."))
-    as_of: date | None = field(metadata=described("The day of the question; null: today's texts."))
-    created_at: Moment = field(metadata=described("ISO 8601 in UTC."))
-    updated_at: Moment = field(metadata=described("ISO 8601 in UTC."))
+    case_id: str
+    """Its id."""
+    query: str
+    """The question; empty where questions are stored without text."""
+    category_path: tuple[str, ...]
+    """The category, outermost name first."""
+    content: str
+    """What it says; of a case made from an answer the labels of its citations."""
+    quality_score: float
+    """Quality in [0, 1]."""
+    metadata: Mapping[str, Any]
+    """Its metadata."""
+    usage_count: int
+    """Number of votes on it; suggesting does not count."""
+    success_rate: float
+    """Share of the votes that reported success."""
+    upvotes: int
+    """Votes thumbs_up and selected."""
+    downvotes: int
+    """Votes thumbs_down."""
+    origin: Origin
+    """How it came to be."""
+    status: Status
+    """An archived case is never suggested."""
+    passages: tuple[str, ...]
+    """Ids of the passages that it cites."""
+    as_of: date | None
+    """The day of the question; null: today's texts."""
+    created_at: Moment
+    """ISO 8601 in UTC."""
+    updated_at: Moment
+    """ISO 8601 in UTC."""
 
     @classmethod
     def of(cls, case: Case, **more: Any) -> Self:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal, get_args
 
 from dtrag.core.access.scope import Access, Grant
-from dtrag.core.response import Moment, described, response
+from dtrag.core.response import Moment, response
 
 PREFIX_LENGTH = 8
 _PLAIN = string.ascii_letters + string.digits
@@ -38,20 +38,30 @@ class KeyView:
 
     __pydantic_config__ = response("KeyShape")
 
-    name: str = field(metadata=described("Its name."))
-    prefix: str = field(metadata=described("How its secret begins."))
-    role: Role = field(metadata=described("public, reader, editor or admin."))
-    scope: list[str] | None = field(metadata=described("Branches that it may see; null for the whole tree."))
-    rate_per_minute: int = field(metadata=described("Requests per minute."))
-    state: State = field(metadata=described("valid, expired or revoked."))
-    created_at: Moment = field(metadata=described("When it was created, ISO 8601 in UTC."))
-    expires_at: Moment | None = field(metadata=described("When it expires; null for never."))
-    revoked_at: Moment | None = field(metadata=described("When it was revoked."))
-    last_used_at: Moment | None = field(metadata=described("When it was last used, to the minute."))
-    agent_id: str | None = field(metadata=described("The only agent that a public key may ask; null for other keys."))
-    origins: tuple[str, ...] = field(
-        metadata=described("Origins of the pages on which a public key may be used; [] for any client.")
-    )
+    name: str
+    """Its name."""
+    prefix: str
+    """How its secret begins."""
+    role: Role
+    """public, reader, editor or admin."""
+    scope: list[str] | None
+    """Branches that it may see; null for the whole tree."""
+    rate_per_minute: int
+    """Requests per minute."""
+    state: State
+    """valid, expired or revoked."""
+    created_at: Moment
+    """When it was created, ISO 8601 in UTC."""
+    expires_at: Moment | None
+    """When it expires; null for never."""
+    revoked_at: Moment | None
+    """When it was revoked."""
+    last_used_at: Moment | None
+    """When it was last used, to the minute."""
+    agent_id: str | None
+    """The only agent that a public key may ask; null for other keys."""
+    origins: tuple[str, ...]
+    """Origins of the pages on which a public key may be used; [] for any client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

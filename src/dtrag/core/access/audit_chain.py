@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Any, Literal, TypedDict, get_args
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
 from dtrag.core.access.scope import AnchorRow
+from dtrag.core.response import TEXT, Moment, Written, response
 from dtrag.errors import InvalidInput
 
 Decision = Literal["allowed", "denied", "done"]
@@ -35,17 +36,9 @@ class AuditEntry:
     decision: Decision
     details: Mapping[str, Any]
 
-    def as_dict(self) -> dict[str, Any]:
-        """For display and for the hash, with plain values."""
-        return {
-            "at": self.at.isoformat(),
-            "actor": self.actor,
-            "action": self.action,
-            "scope": self.scope,
-            "subjects": self.subjects,
-            "decision": self.decision,
-            "details": self.details,
-        }
+    def values(self) -> dict[str, Any]:
+        """Its fields by name."""
+        return {declared.name: getattr(self, declared.name) for declared in fields(self)}
 
 
 class AuditOptions(TypedDict):
@@ -96,6 +89,37 @@ class AuditRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditLine:
+    """One line of the audit log."""
+
+    __pydantic_config__ = response()
+
+    number: int
+    """Counts from 1 without gaps."""
+    at: Moment
+    """When, in ISO 8601 and UTC."""
+    actor: str
+    """Name of the key, `local` or `anonymous`."""
+    action: str
+    """Method and route, or the operation."""
+    scope: Sequence[Any] | None
+    """Branches the caller may see; null for the whole tree."""
+    subjects: Sequence[str]
+    """Ids of the objects of the request or the response."""
+    decision: Decision
+    """allowed, denied or done."""
+    details: Mapping[str, Any]
+    """Status, request id and the like; never content."""
+    hash: str
+    """SHA-256 of the previous hash and the line, in hexadecimal digits."""
+
+    @classmethod
+    def of(cls, row: AuditRow) -> AuditLine:
+        """From the stored line."""
+        return cls(row.number, **row.entry.values(), hash=row.hash.hex())
+
+
+@dataclass(frozen=True, slots=True)
 class AuditFilter:
     """Which lines are read; None does not restrict.
 
@@ -114,12 +138,23 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True)
 class ChainVerdict:
-    """Result of a verification: the last verified line, and the number of the first bad line, or None."""
+    """The result of a check of the audit log."""
+
+    __pydantic_config__ = response("VerdictShape")
 
     ok: bool
-    head: ChainHead
+    """Whether no line was changed, removed or added by hand."""
+    lines: int = field(init=False, default=0)
+    """Number of lines that are proved to be unchanged."""
+    head: Annotated[ChainHead, Written(str, TEXT)]
+    """Number and hash of the last of them: store it elsewhere, and send it as `expect`."""
     first_bad: int | None = None
+    """The first damaged line; null if there is none."""
     reason: str = ""
+    """What is wrong; empty if nothing is."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lines", self.head.number)
 
 
 def plain(value: Any) -> Any:
@@ -156,8 +191,8 @@ def settled(entry: AuditEntry) -> AuditEntry:
 def content(number: int, entry: AuditEntry) -> bytes:
     """Canonical bytes of a settled entry with its number: JSON in UTF-8, sorted keys, no whitespace."""
     at = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
-    fields = {**entry.as_dict(), "number": number, "at": at}
-    return json.dumps(fields, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    values = {**entry.values(), "number": number, "at": at}
+    return json.dumps(values, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def link(previous: bytes, number: int, entry: AuditEntry) -> bytes:

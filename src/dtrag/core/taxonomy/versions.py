@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from dtrag.core.response import described, response
+from dtrag.core.response import response
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import InvalidInput
 
@@ -55,8 +55,10 @@ class PathChange:
 
     __pydantic_config__ = response("PairShape")
 
-    before: Path = field(metadata={**described("The path before."), "alias": "from"})
-    to: Path = field(metadata=described("The path after."))
+    before: Path = field(metadata={"alias": "from"})
+    """The path before."""
+    to: Path
+    """The path after."""
 
 
 @dataclass(frozen=True, slots=True)

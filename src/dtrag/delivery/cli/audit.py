@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,7 @@ from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
-    from dtrag.core.access.audit_chain import AuditRow, ChainVerdict
+    from dtrag.core.access.audit_chain import ChainVerdict
     from dtrag.isolation.proof import Proof
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The audit log, and the isolation test.")
@@ -43,10 +42,12 @@ def list_lines(
         context,
         lambda opened: opened.audit.newest(limit=limit, since=earliest, until=latest, actor=actor, action=action),
     )
+    from dtrag.core.access.audit_chain import AuditLine
+
     listed = [(r.number, f"{r.entry.at:%m-%d %H:%M:%S}", r.entry.actor, r.entry.action, r.entry.decision) for r in rows]
     shown = Rows(("Number", "When", "Who", "What", "Decision"), listed, whole=("Number", "When", "Decision"))
     count = plural(len(rows), "line") if rows else "There are no such lines."
-    return show_result(as_json, {"lines": [row_as_dict(row) for row in rows]}, shown, notes=[count])
+    return show_result(as_json, {"lines": list(map(AuditLine.of, rows))}, shown, notes=[count])
 
 
 @app.command("verify")
@@ -72,17 +73,10 @@ def verify(
             return await opened.audit.verify(expected, lambda done: show(done, None, f"{done:,} lines"))
 
     verdict = with_app(context, check)
-    value = {
-        "ok": verdict.ok,
-        "lines": verdict.head.number,
-        "head": str(verdict.head),
-        "first_bad": verdict.first_bad,
-        "reason": verdict.reason,
-    }
     advice = "The lines before it are unchanged. Compare with a backup of the database."
     if verdict.ok:
         advice = f"{plural(verdict.head.number, 'line')}, all unchanged."
-    show_result(as_json, value, str(verdict.head) if verdict.ok else f"Damaged: {verdict.reason}.", notes=[advice])
+    show_result(as_json, verdict, str(verdict.head) if verdict.ok else f"Damaged: {verdict.reason}.", notes=[advice])
     return OK if verdict.ok else FAILURE
 
 
@@ -139,11 +133,6 @@ def isolation(
             data().print(safe(f"{leak.kind} on {leak.path}: {leak.what}"), soft_wrap=True)
         note("Leaks were detected. Do not put this service online." if proof.failed else "No leak was detected.")
     return FAILURE if proof.failed else OK
-
-
-def row_as_dict(row: AuditRow) -> Mapping[str, object]:
-    """The JSON object of a line."""
-    return {"number": row.number, **row.entry.as_dict(), "hash": row.hash.hex()}
 
 
 def _rows(proof: Proof) -> list[tuple[str, str]]:

@@ -99,9 +99,8 @@ def list_documents(
 
     page = read(context, page_of, direct=direct)
     if as_json:
-        rows = [asdict(summary) for summary in page.documents]
         total = {"documents": page.total, "chunks": page.chunks, "vectors_pending": page.vectors_pending}
-        show_json({"documents": rows, "total": total, "limit": limit, "offset": offset, "next": page.next})
+        show_json({"documents": page.documents, "total": total, "limit": limit, "offset": offset, "next": page.next})
         return OK
     _show_page(page, selects=bool(text or category or content_type))
     return OK

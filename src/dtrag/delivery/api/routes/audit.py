@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
-from dtrag.core.access.audit_chain import AuditRow, ChainHead, Decision
+from dtrag.core.access.audit_chain import AuditLine, ChainHead, ChainVerdict, Decision
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
 from dtrag.delivery.api.request_tasks import until_gone
@@ -18,36 +18,6 @@ router = APIRouter(tags=["audit"], dependencies=ADMIN_WHOLE_TREE)
 
 MAX_LIMIT = 1_000
 MAX_NUMBER = 2**63 - 1
-
-
-class AuditLine(BaseModel):
-    """One line of the audit log."""
-
-    number: int = Field(description="Counts from 1 without gaps.")
-    at: str = Field(description="When, in ISO 8601 and UTC.")
-    actor: str = Field(description="Name of the key, `local` or `anonymous`.")
-    action: str = Field(description="Method and route, or the operation.")
-    scope: list[object] | None = Field(description="Branches the caller may see; null for the whole tree.")
-    subjects: list[str] = Field(description="Ids of the objects of the request or the response.")
-    decision: str = Field(description="allowed, denied or done.")
-    details: dict[str, object] = Field(description="Status, request id and the like; never content.")
-    hash: str = Field(description="SHA-256 of the previous hash and the line, in hexadecimal digits.")
-
-    @classmethod
-    def of(cls, row: AuditRow) -> AuditLine:
-        """From the stored line."""
-        entry = row.entry
-        return cls(
-            number=row.number,
-            at=entry.at.astimezone(UTC).isoformat(),
-            actor=entry.actor,
-            action=entry.action,
-            scope=None if entry.scope is None else list(entry.scope),
-            subjects=list(entry.subjects),
-            decision=entry.decision,
-            details=dict(entry.details),
-            hash=row.hash.hex(),
-        )
 
 
 class AuditPage(BaseModel):
@@ -87,17 +57,7 @@ async def audit(
         subject=_without_nul(subject),
     )
     more = len(rows) == limit and rows[-1].number > 1
-    return AuditPage(lines=[AuditLine.of(row) for row in rows], before=rows[-1].number if more else None)
-
-
-class VerdictShape(BaseModel):
-    """The result of a check of the audit log."""
-
-    ok: bool = Field(description="Whether no line was changed, removed or added by hand.")
-    lines: int = Field(description="Number of lines that are proved to be unchanged.")
-    head: str = Field(description="Number and hash of the last of them: store it elsewhere, and send it as `expect`.")
-    first_bad: int | None = Field(description="The first damaged line; null if there is none.")
-    reason: str = Field(description="What is wrong; empty if nothing is.")
+    return AuditPage(lines=list(map(AuditLine.of, rows)), before=rows[-1].number if more else None)
 
 
 @router.get("/audit/verify", responses=failures(403, 422, 503))
@@ -107,21 +67,14 @@ async def verify(
         str | None,
         Query(max_length=100, description="The `head` of an earlier check, which the log must still contain."),
     ] = None,
-) -> VerdictShape:
+) -> ChainVerdict:
     """Check that no line of the audit log was changed, removed or added by hand.
 
     Without `expect`, the removal of the newest lines cannot be noticed.
     """
     expected = ChainHead.parse(expect) if expect else None
     work = app_of(request).audit.verify(expected)
-    verdict = await until_gone(request, service_of(request).in_flight, work)
-    return VerdictShape(
-        ok=verdict.ok,
-        lines=verdict.head.number,
-        head=str(verdict.head),
-        first_bad=verdict.first_bad,
-        reason=verdict.reason,
-    )
+    return await until_gone(request, service_of(request).in_flight, work)
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:

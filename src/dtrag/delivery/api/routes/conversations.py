@@ -9,10 +9,11 @@ from pydantic import BaseModel, Field
 
 from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.conversation import Conversation, Turn
+from dtrag.core.response import Moment
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.schemas.base import Offset, TimeText
+from dtrag.delivery.api.schemas.base import Offset
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.pipeline.conversations import MAX_LISTED
 
@@ -29,7 +30,7 @@ class TurnShape(BaseModel):
     trace_id: str | None = Field(description="The id of the answer's trace; null when unknown or withheld.")
     feedback: str | None = Field(description="Your own: thumbs_up, thumbs_down, ignored; null without feedback.")
     feedback_reason: str = Field(description="The reason that you gave with it; empty without one.")
-    created_at: TimeText = Field(description="When it was answered.")
+    created_at: Moment = Field(description="When it was answered.")
 
     @classmethod
     def of(cls, turn: Turn, feedback: AnswerFeedback | None) -> TurnShape:

@@ -22,6 +22,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import CONTENT_TYPES
 from dtrag.core.document_listing import MAX_TEXT, DocumentListing, Sort, continuation
+from dtrag.core.documents import DocumentWithText
 from dtrag.core.statements import all_statements, stated
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import Service, app_of, service_of
@@ -33,8 +34,6 @@ from dtrag.delivery.api.request_tasks import until_done
 from dtrag.delivery.api.schemas.base import MAX_OFFSET
 from dtrag.delivery.api.schemas.documents import (
     DocumentList,
-    DocumentShape,
-    DocumentWithText,
     FailedFile,
     PlacementShape,
     Total,
@@ -158,7 +157,7 @@ async def documents(request: Request, query: Annotated[ListQuery, Query()]) -> D
     request.state.subjects = [document.document_id for document in page]
     total_documents, total_chunks = await app.counts(category=category, listing=listing, scope=caller.access)
     return DocumentList(
-        documents=[DocumentShape.model_validate(document) for document in page],
+        documents=page,
         total=Total(
             documents=total_documents,
             chunks=total_chunks,
@@ -181,7 +180,7 @@ async def document(
     """A document and its text."""
     request.state.subjects = [document_id[:SHOWN_ID]]
     summary, whole = await app_of(request).document(document_id, scope=caller_of(request).access)
-    return DocumentWithText(**DocumentShape.model_validate(summary).model_dump(), text=whole if text else None)
+    return DocumentWithText.of(summary, whole if text else None)
 
 
 @router.delete(

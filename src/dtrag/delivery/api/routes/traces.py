@@ -9,12 +9,12 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field, PlainSerializer
 
-from dtrag.core.response import response
+from dtrag.core.response import Moment, response
 from dtrag.core.trace import Trace
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.schemas.base import IsoTime, extended
+from dtrag.delivery.api.schemas.base import extended
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.pipeline.traces import MAX_LISTED
 
@@ -26,7 +26,7 @@ class TraceLine(BaseModel):
     """A trace in the list."""
 
     trace_id: UUID = Field(description="Its id.")
-    created_at: IsoTime = Field(description="When the answer was given, ISO 8601 in UTC.")
+    created_at: Moment = Field(description="When the answer was given, ISO 8601 in UTC.")
     question: str = Field(description="The question; empty unless texts are stored.")
     decision: str = Field(description="answer, review or abstain.")
     confidence: FourDigits = Field(description="Confidence in [0, 1].")
@@ -47,7 +47,7 @@ class TraceShape(Trace):
 
     __pydantic_config__ = response()
 
-    created_at: IsoTime
+    created_at: Moment
     """When the answer was given, ISO 8601 in UTC."""
     confidence: FourDigits
     """Confidence in [0, 1]."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import Query
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.statements import Statement
 
@@ -17,14 +16,6 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="DataclassInstance")
 
 
-def _isoformat(value: object) -> object:
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-TimeText = Annotated[str, BeforeValidator(_isoformat)]
-"""A time in ISO 8601; `datetime` attributes of core values are converted."""
-IsoTime = Annotated[datetime, PlainSerializer(datetime.isoformat, return_type=str)]
-"""A time of a core value, in ISO 8601."""
 MAX_OFFSET = 1_000_000_000
 Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="Number of entries to skip.")]
 ReasonStatements = Annotated[tuple[Statement, ...], Field(description="The sentences of reason with codes.")]

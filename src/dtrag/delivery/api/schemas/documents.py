@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from dtrag.core.documents import DocumentSummary
 from dtrag.core.statements import Statement, all_statements, statements_of
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.delivery.api.schemas.base import NoteStatements, ReasonStatements
-
-_RESPONSE = ConfigDict(from_attributes=True)
-
-
-class DocumentShape(BaseModel):
-    """A document without its text."""
-
-    model_config = _RESPONSE
-
-    document_id: str = Field(description="Its id; stable for the same source.")
-    title: str = Field(description="Its title.")
-    source_url: str = Field(description="Its source address; upload:<name> for uploads.")
-    content_type: str = Field(description="Media type of its file.")
-    taxonomy_path: list[str] = Field(description="Its category, outermost name first; [] for none.")
-    language: str = Field(description="ISO 639-1 code of its language.")
-    chunks: int = Field(description="Number of its passages.")
-    characters: int = Field(description="Length of its text in code points.")
-    metadata: dict[str, object] = Field(description="Metadata fields from its file.")
-    processed_at: str = Field(description="When it was indexed, ISO 8601 in UTC.")
-
-
-class DocumentWithText(DocumentShape):
-    """A document and its text."""
-
-    text: str | None = Field(
-        description="The full text; spans of passages and citations refer to it. Null with text=false."
-    )
 
 
 class Total(BaseModel):
@@ -49,7 +23,7 @@ class Total(BaseModel):
 class DocumentList(BaseModel):
     """A page of the documents."""
 
-    documents: list[DocumentShape] = Field(description="The documents of this page.")
+    documents: list[DocumentSummary] = Field(description="The documents of this page.")
     total: Total = Field(description="The documents that match and that you may see, and their passages.")
     limit: int = Field(description="The requested page size.")
     offset: int = Field(description="Documents before this page, counted from `after`.")
