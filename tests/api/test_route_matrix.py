@@ -222,7 +222,15 @@ async def make(built: House, kind: Kind, branch: list[str]) -> str:
     assert node is not None
     proposal = {"path": branch, "reasons": [], "alternatives": [], "disagreeing": False}
     now = datetime.datetime.now(datetime.UTC)
-    item = ReviewItem(uuid.uuid4(), "classification", node, proposal, 0.5, now, document_id=uuid.UUID(document_id))
+    item = ReviewItem(
+        item_id=uuid.uuid4(),
+        kind="classification",
+        node_id=node,
+        document_id=uuid.UUID(document_id),
+        confidence=0.5,
+        proposal=proposal,
+        created_at=now,
+    )
     await PostgresReview(built.app.database).add(item)
     return str(item.item_id)
 

@@ -55,7 +55,15 @@ def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID
         "grant": grant.as_json() if grant is not None else None,
     }
     confidence = min(1.0, max(0.0, offered.confidence))
-    return ReviewItem(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, datetime.now(UTC), agent_id=agent_id)
+    return ReviewItem(
+        item_id=uuid.uuid4(),
+        kind="answer",
+        node_id=UNCLASSIFIED,
+        agent_id=agent_id,
+        confidence=confidence,
+        proposal=proposal,
+        created_at=datetime.now(UTC),
+    )
 
 
 def readers_of(viewer: Viewer | None, taxonomy: Taxonomy) -> Grant | None:

@@ -54,7 +54,15 @@ def answer(
         "as_of": "",
         "grant": grant.as_json() if grant is not None else None,
     }
-    return ReviewItem(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, NOON, agent_id=agent_id)
+    return ReviewItem(
+        item_id=uuid.uuid4(),
+        kind="answer",
+        node_id=UNCLASSIFIED,
+        agent_id=agent_id,
+        confidence=confidence,
+        proposal=proposal,
+        created_at=NOON,
+    )
 
 
 async def waiting(stores: Stores, scope: Scope = EVERYTHING, *grants: Grant) -> list[ReviewItem]:

@@ -84,7 +84,7 @@ class OfferedAnswer:
     trace_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewItem:
     """A pending or decided item of the review queue."""
 
@@ -101,25 +101,25 @@ class ReviewItem:
     kind: Kind
     """What has to be decided."""
     node_id: int = field(metadata=INTERNAL)  # the proposed node; UNCLASSIFIED for none, and for answers
-    proposal: Mapping[str, Any]
-    """Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text,
-    decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (why its reader
-    found it wrong), and for a single item passages (chunk_id, label, text, cited, content_hash) and chosen (chunk_ids
-    of a decision)."""
-    confidence: Annotated[float, Written(lambda confidence: round(confidence, 3), {"type": "float"})] | None
-    """Confidence in [0, 1]; null for a classification if you may see only a part of the tree."""
-    created_at: Moment
-    """When it was queued, ISO 8601 in UTC."""
-    status: Status = "waiting"
-    """The state of the item."""
     document_id: uuid.UUID | None = None
     """The document of a classification."""
     agent_id: uuid.UUID | None = None
     """The agent of an answer."""
     title: str = ""
     """Title of the document; empty for an answer."""
+    confidence: Annotated[float, Written(lambda confidence: round(confidence, 3), {"type": "float"})] | None
+    """Confidence in [0, 1]; null for a classification if you may see only a part of the tree."""
+    proposal: Mapping[str, Any]
+    """Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text,
+    decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (why its reader
+    found it wrong), and for a single item passages (chunk_id, label, text, cited, content_hash) and chosen (chunk_ids
+    of a decision)."""
+    status: Status = "waiting"
+    """The state of the item."""
     note: str = ""
     """The reviewer's comment; that on an answer is shown to administrators and its author."""
+    created_at: Moment
+    """When it was queued, ISO 8601 in UTC."""
     decided_at: Moment | None = None
     """When it was decided; null while pending."""
     decided_by: str = ""
@@ -130,13 +130,13 @@ class ReviewItem:
         """A new item that asks a reviewer about the classification of a document."""
         classification = placement.classification
         return cls(
-            uuid.uuid4(),
-            "classification",
-            classification.node_id if classification.path else UNCLASSIFIED,
-            _proposal(classification),
-            classification.confidence,
-            placement.at,
+            item_id=uuid.uuid4(),
+            kind="classification",
+            node_id=classification.node_id if classification.path else UNCLASSIFIED,
             document_id=placement.document_id,
+            confidence=classification.confidence,
+            proposal=_proposal(classification),
+            created_at=placement.at,
         )
 
 
