@@ -38,7 +38,7 @@ Response = tuple[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class LiveCaller:
     """A caller that is restricted to some branches."""
 
     name: str
@@ -54,7 +54,7 @@ class Attempt:
     """A request of a caller that names a document: its id, and words of its title."""
 
     app: App
-    caller: Caller
+    caller: LiveCaller
     document_id: str
     words: str
     chance: random.Random
@@ -149,7 +149,7 @@ async def check_live(app: App, requests: int, *, seed: int = 1, on_progress: OnP
     return proof
 
 
-def callers_of(taxonomy: Taxonomy, nodes: Collection[int], count: int, seed: int) -> list[Caller]:
+def callers_of(taxonomy: Taxonomy, nodes: Collection[int], count: int, seed: int) -> list[LiveCaller]:
     """Callers with one to three of the branches of these nodes, who do not see all of them; the first sees none."""
     paths = sorted({taxonomy.path(node) for node in nodes} - {()})
     if len(paths) < 2:
@@ -160,7 +160,7 @@ def callers_of(taxonomy: Taxonomy, nodes: Collection[int], count: int, seed: int
         chosen = chance.sample(paths, k=min(len(paths), chance.randint(1, 3))) if number else [("Nowhere", "yet")]
         access = Access((Grant.of([CategoryPath.parse(path) for path in chosen], taxonomy),))
         if set(nodes) - (access.resolved(taxonomy).nodes or frozenset()):
-            callers.append(Caller(f"caller-{number}", access))
+            callers.append(LiveCaller(f"caller-{number}", access))
     return callers
 
 
@@ -200,7 +200,7 @@ async def _leaks(path: str, made: Attempt, owner: UnscopedReads) -> AsyncIterato
             yield "existence", excerpts_at_difference(foreign, other)
 
 
-async def policy_faults(app: App, owner: UnscopedReads, caller: Caller, document_ids: Sequence[str]) -> list[str]:
+async def policy_faults(app: App, owner: UnscopedReads, caller: LiveCaller, document_ids: Sequence[str]) -> list[str]:
     """Tables without row-level security, or that show the caller other rows than it may see."""
     unprotected = await owner.tables_without_policy()
     faults = [f"{table} has no row-level security, or no policy for callers" for table in unprotected]
