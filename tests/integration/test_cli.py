@@ -36,7 +36,7 @@ from dtrag.delivery.cli.ingest import QUESTIONS
 from dtrag.delivery.cli.search import Mode
 from dtrag.retrieval.engine import MODES
 from dtrag.settings import FLAGS, Settings
-from tests.integration.cli_process import DOCS, PROGRAM, Cli, Ran, assert_shape, children, documented_shapes
+from tests.integration.cli_process import COMMAND, DOCS, PROGRAM, Cli, Ran, assert_shape, children, documented_shapes
 
 SHAPES = documented_shapes()
 NOWHERE = "postgresql://someone:hush@127.0.0.1:1/nothing"
@@ -439,7 +439,7 @@ def test_help_fits_80_columns_and_is_complete() -> None:
         assert "Usage: dtrag" in ran.out
         assert max(map(len, ran.out.splitlines())) <= 80, path
         assert "…" not in ran.out.replace('"…"', "")
-        leaf = typer.main.get_command(app)
+        leaf = COMMAND(app)
         for name in path:
             leaf = leaf.commands[name]  # type: ignore[attr-defined]
         assert "--json" in ran.out or hasattr(leaf, "commands")
