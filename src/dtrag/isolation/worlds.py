@@ -168,7 +168,9 @@ async def twin_worlds(
             worlds = []
             for app, part in ((first, ONE), (second, OTHER)):
                 hidden = write_hidden(part, folder / f"{part.name}.jsonl", _chance(seed))
-                steps = [(None, hidden), *_books(part, folder), *shared.items()]
+                # Hidden books are read last: one of the same name would give the shared regulation another id, by which
+                # equal scores are sorted.
+                steps = [(None, hidden), *shared.items(), *_books(part, folder)]
                 # What is hidden is read first in one world and last in the other.
                 for category, path in steps if part is ONE else (*steps[1:], steps[0]):
                     await _ingest(app, path, category)
