@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 
-from dtrag.adapters.embedders.by_language import ByLanguage
 from dtrag.adapters.embedders.e5 import E5
-from dtrag.adapters.embedders.factory import EmbedderOnDemand
+from dtrag.adapters.embedders.factory import ByLanguage, EmbedderOnDemand
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.documents import Vector

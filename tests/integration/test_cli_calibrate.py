@@ -14,8 +14,7 @@ from dtrag.app import open_app
 from dtrag.core.access.scope import Scope
 from dtrag.core.answers.confidence import shipped
 from dtrag.core.text.analysis import term_id
-from dtrag.evaluation.answerability import Judged, cases
-from dtrag.evaluation.hidden_passages import HidingIndex, hiding_engine
+from dtrag.evaluation.answerability import HidingIndex, Judged, cases, hiding_engine
 from dtrag.settings import Settings
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 from tests.integration.conftest import MakeCli

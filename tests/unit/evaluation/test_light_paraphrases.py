@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.evaluation.light_paraphrases import light_paraphrase
+from dtrag.evaluation.case_memory import light_paraphrase
 from tests.cases import each
 
 QUESTIONS = (

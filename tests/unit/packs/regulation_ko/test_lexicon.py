@@ -20,11 +20,12 @@ from dtrag.packs.regulation_ko.lexicon import (
     Entry,
     Lexicon,
     built_in,
+    lists_by_json,
+    lists_by_toml,
     read_entries,
     read_synonyms,
     words_of,
 )
-from dtrag.packs.regulation_ko.lexicon.files import lists_by_json, lists_by_toml
 from dtrag.packs.regulation_ko.spelling import begins, within_one
 
 QUESTIONS = Path(__file__).parents[5] / "shared/data/korean-regulations/questions.dev.jsonl"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
 
-from dtrag.core.document_text import DocumentText
+from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
 from dtrag.delivery.api.schemas.base import MAX_OFFSET, Offset
-from dtrag.delivery.api.schemas.document_texts import PassageList
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.governance.visibility import Visibility
 from dtrag.retrieval.document_texts import MAX_CHARACTERS, MAX_PASSAGES
@@ -53,3 +53,12 @@ async def who(request: Request, document_id: str) -> Visibility:
     """Who can see a document: the valid keys and the agents, each with the branch through which it sees it."""
     request.state.subjects = [document_id[:SHOWN_ID]]
     return await app_of(request).visibility.who(document_id)
+
+
+class PassageList(BaseModel):
+    """A page of the passages of a document."""
+
+    passages: list[PassageSpan] = Field(description="The passages of this page.")
+    total: int = Field(description="Number of passages of the document.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Passages before this page.")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
 from fastapi import APIRouter, Request
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 
+from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.errors import ValidationProblem, sentence, validation_sentence
@@ -18,17 +20,19 @@ from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
-from dtrag.delivery.api.schemas.neural import NeuralRequest, NeuralResponse
 from dtrag.delivery.api.schemas.search import (
     AskRequest,
     BatchRequest,
     BatchResponse,
     Hit,
+    RequestBody,
     SearchFailure,
     SearchRequest,
     SearchResponse,
+    Text,
 )
 from dtrag.errors import DtragError, FeatureOff, InvalidInput, NeuralSelectorOff
+from dtrag.memory.neural_selector import MAX_HITS, MODES, CaseHit, CaseSearch
 from dtrag.retrieval.request import MAX_CHOSEN, MAX_TOP_K
 from dtrag.settings import flag
 
@@ -155,3 +159,64 @@ def _parsed(body: object) -> SearchRequest | SearchFailure:
             for problem in error.errors(include_url=False)
         ]
         return SearchFailure(detail=sentence(validation_sentence(problems)), type=InvalidInput.__name__, status=422)
+
+
+class NeuralRequest(RequestBody):
+    """A search for past cases."""
+
+    query: Text = Field(
+        json_schema_extra={"maxLength": MAX_QUERY}, description="A question.", examples=["parental leave"]
+    )
+    limit: int = Field(
+        default=10, json_schema_extra={"minimum": 1, "maximum": MAX_HITS}, description="Maximum number of cases."
+    )
+    category_path: list[Text] | None = Field(default=None, description="Only cases of exactly this category.")
+    mode: Annotated[Text, WithJsonSchema({"type": "string", "enum": list(MODES)})] = Field(
+        default="hybrid", description="hybrid (meaning and words, 7 to 3), neural (meaning) or bm25 (words)."
+    )
+
+
+class NeuralHit(BaseModel):
+    """A case with its scores."""
+
+    case_id: str = Field(description="The case.")
+    query: str = Field(description='Its question; "" where questions are stored without text.')
+    category_path: list[str] = Field(description="Its category.")
+    content: str = Field(description="Its content.")
+    score: float = Field(description="The score that orders the hits, in [0, 1] within this response.")
+    vector_score: float | None = Field(description="Cosine of the questions; null where meaning did not count.")
+    bm25_score: float | None = Field(description="BM25 as a share of the best hit; null where words did not count.")
+    quality_score: float = Field(description="Its quality by votes, in [0, 1].")
+    usage_count: int = Field(description="Number of votes on it.")
+
+    @classmethod
+    def of(cls, hit: CaseHit) -> NeuralHit:
+        """The hit for JSON."""
+        case = hit.case
+        return cls(
+            case_id=case.case_id,
+            query=case.query,
+            category_path=list(case.category_path),
+            content=case.content,
+            score=round(hit.score, 6),
+            vector_score=hit.vector_score,
+            bm25_score=None if hit.bm25_score is None else round(hit.bm25_score, 6),
+            quality_score=case.quality_score,
+            usage_count=case.usage_count,
+        )
+
+
+class NeuralResponse(BaseModel):
+    """The cases, best first."""
+
+    hits: list[NeuralHit] = Field(description="The cases.")
+    mode: str = Field(description="hybrid, neural, bm25, or bm25_fallback where meaning could not count.")
+    reason: str = Field(description='Why it could not; "" otherwise.')
+    latency: float = Field(description="Seconds.")
+    total_count: int = Field(description="Number of hits.")
+
+    @classmethod
+    def of(cls, search: CaseSearch) -> NeuralResponse:
+        """The search for JSON."""
+        hits = [NeuralHit.of(hit) for hit in search.hits]
+        return cls(hits=hits, mode=search.mode, reason=search.reason, latency=search.seconds, total_count=len(hits))
