@@ -369,7 +369,7 @@ FIGURES = (
     Figure("python-circles", python_circles, 0),
     Figure("page-circles", page_circles, 0),
     Figure("page-upward-imports", page_upward_imports, 0),
-    Figure("banned-names", banned_names, 90),
+    Figure("banned-names", banned_names, 0),
 )
 
 

@@ -78,9 +78,9 @@ async def cases(
         )
 
     async def case(
-        row: Judged, kind: str, found: tuple[list[SearchResult], SearchMetrics], label: float
+        row: Judged, kind: str, retrieved: tuple[list[SearchResult], SearchMetrics], label: float
     ) -> MeasuredQuestion:
-        passages, metrics = found
+        passages, metrics = retrieved
         terms = {*content_terms(row.question), *(term for term, _ in weighted_terms(row.question))}
         statistics = await hiding.statistics(terms, EVERYTHING)
         decides = speaks(embedder, language(row.question), deciding=True)
@@ -91,15 +91,15 @@ async def cases(
         )
 
     for row in judged:
-        found = await retrieve(row.question, HIDDEN_OF)
+        retrieved = await retrieve(row.question, HIDDEN_OF)
         if not row.answerable:
-            yield [await case(row, "absent", found, 0.0)]
+            yield [await case(row, "absent", retrieved, 0.0)]
             continue
-        passages, metrics = found
+        passages, metrics = retrieved
         known = bool(row.documents or row.answers)
         gold = [passage for passage in passages if answers(passage, row)]
         read = not known or any(passage in gold for passage in passages[:READ])
-        row_cases = [await case(row, "answerable", found, float(read))]
+        row_cases = [await case(row, "answerable", retrieved, float(read))]
         if gold:
             if metrics.pack is not None:  # the pack returns one piece of an article: hide the others, too
                 pieces, _ = await retrieve(row.question, HIDDEN_OF, "lexical")

@@ -254,17 +254,17 @@ def _ratios(row: JudgedAnswer) -> dict[str, Ratio]:
         "unfinished": (0.0, 1.0),
     }
     for verdict in VERDICTS:
-        given = float(row.decision == verdict)
-        judged = given * row.judged
+        has_verdict = float(row.decision == verdict)
+        judged = has_verdict * row.judged
         is_right = sufficient and answerable if verdict in ANSWERS else not answerable
         is_wrong = not is_right and not (answerable and any(right[:1])) and (answerable or verdict == "answer")
         ratios |= {
-            f"{verdict}.share": (given, 1.0),
+            f"{verdict}.share": (has_verdict, 1.0),
             f"{verdict}.right": (judged * is_right, judged),
             f"{verdict}.wrong": (judged * is_wrong, judged),
         }
         if verdict in ANSWERS:
-            ratios[f"{verdict}.sufficient"] = (given * expected * sufficient, given * expected)
+            ratios[f"{verdict}.sufficient"] = (has_verdict * expected * sufficient, has_verdict * expected)
     return ratios
 
 

@@ -50,10 +50,10 @@ class MemoryUnderTest(Protocol):
     async def ask(self, question: str, *, memory: bool) -> AskedQuestion:
         """The answer; without the memory nothing of the question is stored."""
 
-    async def rate(self, asked: AskedQuestion, *, up: bool) -> None:
+    async def rate(self, answer: AskedQuestion, *, up: bool) -> None:
         """The rating of the answer."""
 
-    async def correct(self, asked: AskedQuestion, chunk_ids: Sequence[str]) -> None:
+    async def correct(self, answer: AskedQuestion, chunk_ids: Sequence[str]) -> None:
         """A reviewer's choice of passages for an answer."""
 
 
@@ -74,7 +74,7 @@ class MemoryComparison:
     """One question with and without the memory."""
 
     question: JudgedQuestion
-    asked: str
+    wording: str
     group: Group
     reciprocal_rank: tuple[float, float] = (0.0, 0.0)
     """With the memory, and without."""
@@ -139,28 +139,28 @@ async def evaluate_case_memory(
 
 async def _asked(memory_under_test: MemoryUnderTest, question: str, *, memory: bool) -> AskedQuestion | None:
     """What became of the question; None if it was not answered in time."""
-    asked = await within_limit(memory_under_test.ask(question, memory=memory))
-    return None if asked is None or asked.unfinished else asked
+    answer = await within_limit(memory_under_test.ask(question, memory=memory))
+    return None if answer is None or answer.unfinished else answer
 
 
 async def _teach(
     question: JudgedQuestion, memory: MemoryUnderTest, plan: MeasurementPlan, chance: random.Random, run: CaseMemoryRun
 ) -> None:
-    asked = await _asked(memory, question.text, memory=True)
-    if asked is None:
+    answer = await _asked(memory, question.text, memory=True)
+    if answer is None:
         return
-    right = any(is_relevant(passage, question.judgements) for passage in asked.cited)
+    right = any(is_relevant(passage, question.judgements) for passage in answer.cited)
     up = right
     if chance.random() < plan.wrong_ratings:
         up = not up
         run.rated_wrongly += 1
-    if asked.decision != "abstain":
-        await memory.rate(asked, up=up)
+    if answer.decision != "abstain":
+        await memory.rate(answer, up=up)
         run.rated_up, run.rated_down = run.rated_up + up, run.rated_down + (not up)
-    if plan.corrections and not right and (not up or asked.decision == "abstain"):
-        chosen = [passage.chunk_id for passage in asked.retrieved if is_relevant(passage, question.judgements)]
+    if plan.corrections and not right and (not up or answer.decision == "abstain"):
+        chosen = [passage.chunk_id for passage in answer.retrieved if is_relevant(passage, question.judgements)]
         if chosen:
-            await memory.correct(asked, chosen[:MAX_CORRECTED])
+            await memory.correct(answer, chosen[:MAX_CORRECTED])
             run.corrected += 1
 
 
@@ -168,12 +168,12 @@ def _comparison(
     question: JudgedQuestion, text: str, group: Group, on: AskedQuestion | None, off: AskedQuestion | None
 ) -> MemoryComparison:
     if on is None or off is None:
-        return MemoryComparison(question=question, asked=text, group=group, unfinished=True)
+        return MemoryComparison(question=question, wording=text, group=group, unfinished=True)
     ranks = (_reciprocal_rank(question, on), _reciprocal_rank(question, off))
     shown = on.shown_case is not None
     return MemoryComparison(
         question=question,
-        asked=text,
+        wording=text,
         group=group,
         reciprocal_rank=ranks,
         contained=(_contains(question, on), _contains(question, off)),
@@ -182,14 +182,14 @@ def _comparison(
     )
 
 
-def _reciprocal_rank(question: JudgedQuestion, asked: AskedQuestion) -> float:
+def _reciprocal_rank(question: JudgedQuestion, answer: AskedQuestion) -> float:
     relevant = frozenset(question.judgements)
-    ranking = list(dict.fromkeys(judged_name(passage, relevant) for passage in asked.retrieved))
+    ranking = list(dict.fromkeys(judged_name(passage, relevant) for passage in answer.retrieved))
     return mrr_at(DEPTH, ranking, question.judgements)
 
 
-def _contains(question: JudgedQuestion, asked: AskedQuestion) -> bool:
-    text = _without_spaces(asked.text)
+def _contains(question: JudgedQuestion, answer: AskedQuestion) -> bool:
+    text = _without_spaces(answer.text)
     return any(_without_spaces(gold) in text for gold in question.gold)
 
 
@@ -199,12 +199,12 @@ def _without_spaces(text: str) -> str:
 
 def ratios(row: MemoryComparison) -> dict[str, Ratio]:
     """What one question adds to each measure, by group."""
-    found: dict[str, Ratio] = {}
+    measures: dict[str, Ratio] = {}
     for group in GROUPS:
         counts = float(row.group == group and not row.unfinished)
         gold = counts * bool(row.question.gold)
         on, off = row.reciprocal_rank
-        found |= {
+        measures |= {
             f"{group} mrr with": (counts * on, counts),
             f"{group} mrr without": (counts * off, counts),
             f"{group} mrr gain": (counts * (on - off), counts),
@@ -213,7 +213,7 @@ def ratios(row: MemoryComparison) -> dict[str, Ratio]:
             f"{group} shown": (counts * row.shown, counts),
             f"{group} misled": (counts * row.misled, counts),
         }
-    return found | {"unfinished": (float(row.unfinished), 1.0)}
+    return measures | {"unfinished": (float(row.unfinished), 1.0)}
 
 
 def rows(run: CaseMemoryRun) -> list[RunRow]:
@@ -221,7 +221,7 @@ def rows(run: CaseMemoryRun) -> list[RunRow]:
     return [
         RunRow(
             f"{row.question.id} ({row.group})",
-            row.asked,
+            row.wording,
             ratios(row),
             {"asked before": row.question.text if row.group == "repeat" else "", "shown": row.shown},
         )

@@ -14,8 +14,8 @@ CHECKED = ("sufficient", "first_right", "unanswerable.declined", "accepted", "co
 def merged(answers: Sequence[RunRow], quality: Sequence[RunRow]) -> tuple[RunRow, ...]:
     """The rows of `eval answers` and `eval quality` over the same questions, each question once."""
     return tuple(
-        RunRow(one.id, one.question, {**one.ratios, **other.ratios}, {**one.details, **other.details})
-        for one, other in zip(answers, quality, strict=True)
+        RunRow(row.id, row.question, {**row.ratios, **other.ratios}, {**row.details, **other.details})
+        for row, other in zip(answers, quality, strict=True)
     )
 
 

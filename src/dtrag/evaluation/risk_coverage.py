@@ -53,7 +53,7 @@ def risk_coverage(rows: Sequence[RunRow]) -> RiskCoverage:
     shares, precision = risk_curve(values, labels)
     area = float((1 - precision) @ np.diff(shares, prepend=0.0))
     thresholds = np.unique(values)[::-1]
-    kept = np.unique(np.linspace(0, len(shares) - 1, min(POINTS, len(shares))).round().astype(int))
+    point_indexes = np.unique(np.linspace(0, len(shares) - 1, min(POINTS, len(shares))).round().astype(int))
     coverage = shares * len(answered) / len(judged)
-    points = np.c_[thresholds, coverage, 1 - precision][kept].round(4)
+    points = np.c_[thresholds, coverage, 1 - precision][point_indexes].round(4)
     return RiskCoverage(tuple((float(a), float(b), float(c)) for a, b, c in points), round(area, 4))

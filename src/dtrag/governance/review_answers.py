@@ -102,8 +102,8 @@ async def current_by_day(
     for day, keys in by_day.items():
         within = scope.at(parse_date("as_of", day or None))
         for batch in batched(keys, FETCHED):
-            found = await index.fetch(batch, within, taxonomy)
-            current |= {(day, key): passage for key, passage in found.items()}
+            passages = await index.fetch(batch, within, taxonomy)
+            current |= {(day, key): passage for key, passage in passages.items()}
     return current
 
 

@@ -118,11 +118,11 @@ class Imagination:
         async for batch in _batches(self._missing(scope), AT_ONCE, most):
             outcomes = await asyncio.gather(*(self._imagined(model, passage, report) for passage in batch))
             written = [
-                (passage, asked) for passage, asked in zip(batch, outcomes, strict=True) if isinstance(asked, list)
+                (passage, texts) for passage, texts in zip(batch, outcomes, strict=True) if isinstance(texts, list)
             ]
-            for asked in outcomes:
-                failures = failures + 1 if isinstance(asked, LanguageModelFailed) else 0
-                error = asked if isinstance(asked, LanguageModelFailed) else error
+            for outcome in outcomes:
+                failures = failures + 1 if isinstance(outcome, LanguageModelFailed) else 0
+                error = outcome if isinstance(outcome, LanguageModelFailed) else error
             await self._put(written, model.id, scope, report)
             done += len(batch)
             if on_progress is not None:

@@ -124,10 +124,10 @@ async def ask_in_one_world(world: World, seed: str) -> None:
 async def _ask(visit: Visit) -> None:
     branch, (*shared, own) = ASKERS[visit.visitor]
     for question in (*shared, own, f"{own} {visit.words.word()}", f"Why {own[0].lower()}{own[1:]}"):
-        asked = await visit.send("POST /chat/run", {"message": question, "conversation_id": "asked"})
+        reply = await visit.send("POST /chat/run", {"message": question, "conversation_id": "asked"})
         if question in shared:
             continue
-        rated = {"trace_id": asked.get("metadata", {}).get("trace_id"), "reason": f"No: {visit.words.word()}"}
+        rated = {"trace_id": reply.get("metadata", {}).get("trace_id"), "reason": f"No: {visit.words.word()}"}
         thumbs = "down" if question.startswith("Why") else "up"
         voted = await visit.send("POST /chat/feedback", rated | {"thumbs": thumbs})
         suggestion = {"query": question, "category_path": list(branch), "k": 1}

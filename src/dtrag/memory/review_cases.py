@@ -113,8 +113,8 @@ class ReviewCases:
             path, node_id = taxonomy.path(audience), audience
         own = bool(item.proposal.get("own"))
         readers = item.proposal.get("grant")
-        asked = Scope(Grant.from_json(readers).nodes(taxonomy)) if readers else EVERYTHING
-        nodes = asked.nodes if scope.nodes is None else scope.nodes
+        readers_scope = Scope(Grant.from_json(readers).nodes(taxonomy)) if readers else EVERYTHING
+        nodes = readers_scope.nodes if scope.nodes is None else scope.nodes
         return Case(
             case_id=case_id_of(item),
             query=question if self._keeps_text else "",
@@ -129,7 +129,7 @@ class ReviewCases:
             author=str(item.proposal.get("chosen_by", "")),
             as_of=day,
             answered_in=nodes,
-            asked_in=PUBLISHED if is_published else asked.branches(taxonomy),
+            asked_in=PUBLISHED if is_published else readers_scope.branches(taxonomy),
             created_at=now,
             updated_at=now,
         )

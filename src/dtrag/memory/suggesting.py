@@ -135,11 +135,11 @@ class Suggester:
         vector = await self.vectors.of(query.text)
         if vector is not None:
             await asyncio.wait([self._embed_missing()], timeout=FIRST_S)
-        found = await self.candidates(replace(query, limit=query.limit * CANDIDATES, vector=vector), scope)
+        candidates = await self.candidates(replace(query, limit=query.limit * CANDIDATES, vector=vector), scope)
         if vector is None:
             reason = self.vectors.unsupported_reason(query.text) or EMBEDDER_FAILED
-            return Nearest(found.by_words[: query.limit], SimilarityMethod.COSINE, (reason,))
-        return Nearest(found.combined()[: query.limit], SimilarityMethod.SEMANTIC)
+            return Nearest(candidates.by_words[: query.limit], SimilarityMethod.COSINE, (reason,))
+        return Nearest(candidates.combined()[: query.limit], SimilarityMethod.SEMANTIC)
 
     async def candidates(self, query: CaseQuery, scope: Scope) -> CandidateCases:
         """The `limit` nearest by words, and as many by the query's vector."""

@@ -106,10 +106,10 @@ class FeedbackOnAnswers:
         earlier = (await self.given([identifier], caller=caller)).get(identifier)
         changed = earlier is None or (earlier.feedback, earlier.reason) != (kind, text)
         if changed:
-            given = AnswerFeedback(
+            feedback = AnswerFeedback(
                 trace_id=identifier, voter=caller.owner, feedback=kind, reason=text, given_at=self._now()
             )
-            await self._store.put_feedback(given)
+            await self._store.put_feedback(feedback)
             self.on_rating(rating or RATING_OF_THUMBS[kind])
         log = await self._remembered(trace, caller)
         if kind is FeedbackType.THUMBS_DOWN and (earlier is None or earlier.feedback is not kind):

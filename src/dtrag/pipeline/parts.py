@@ -45,14 +45,14 @@ async def found_parts(
     if metrics.pack is None or metrics.today is not None or not metrics.pack.parts:
         return []
     try:
-        found = await asyncio.gather(*map(search, metrics.pack.parts))
+        retrieved = await asyncio.gather(*map(search, metrics.pack.parts))
     except (TimeoutError, DtragError):
-        found = []
-    if not found or any({"lexical", "vector"}.intersection(of_part.degraded) for _, of_part in found):
+        retrieved = []
+    if not retrieved or any({"lexical", "vector"}.intersection(of_part.degraded) for _, of_part in retrieved):
         degraded.append("parts")  # what was not searched is not absent
         return []
     parts, taken = list[Part](), set[object]()
-    for question, (own, of_part) in zip(metrics.pack.parts, found, strict=True):
+    for question, (own, of_part) in zip(metrics.pack.parts, retrieved, strict=True):
         has_subject = not parts or (of_part.pack is not None and of_part.pack.governed)
         ordered = own if has_subject else _in_context(own, passages, taken - set(map(provision, own[:1])))
         taken.update(map(provision, ordered[:1]))
@@ -67,9 +67,9 @@ def _in_context(
     of_part = {passage.chunk_id: passage.hybrid_score for passage in own}
     of_whole = {passage.chunk_id: passage.hybrid_score for passage in whole}
     unknown = NOT_FOUND * min(of_part.values(), default=0.0)
-    found = {passage.chunk_id: passage for passage in (*whole, *own) if provision(passage) not in taken}
-    scores = {key: of_part.get(key, unknown) + CONTEXT * of_whole.get(key, 0.0) for key in found}
-    return [found[key] for key in sorted(found, key=lambda key: (-scores[key], key))][: len(own)]
+    passages = {passage.chunk_id: passage for passage in (*whole, *own) if provision(passage) not in taken}
+    scores = {key: of_part.get(key, unknown) + CONTEXT * of_whole.get(key, 0.0) for key in passages}
+    return [passages[key] for key in sorted(passages, key=lambda key: (-scores[key], key))][: len(own)]
 
 
 def first_passages(parts: Sequence[Part], passages: Sequence[SearchResult], count: int) -> list[SearchResult]:

@@ -160,8 +160,8 @@ async def preceding_texts(passages: Sequence[SearchResult], run: Run, taxonomy: 
         return {}
     keys = [passage.chunk_id for passage in inside]
     before = await run.index.preceding(keys, run.scope.resolved(taxonomy), PRECEDING_PASSAGES)
-    found = {passage.chunk_id: beginning_of(passage.start, before.get(passage.chunk_id, ())) for passage in inside}
-    return {chunk_id: preceding for chunk_id, preceding in found.items() if preceding is not None}
+    beginnings = {passage.chunk_id: beginning_of(passage.start, before.get(passage.chunk_id, ())) for passage in inside}
+    return {chunk_id: preceding for chunk_id, preceding in beginnings.items() if preceding is not None}
 
 
 async def question_statistics(

@@ -327,7 +327,7 @@ def _query_facts(query: QueryFacts, *, keeps_text: bool) -> dict[str, object]:
         entities.setdefault(entity.kind, []).append(entity.text)
     if not keeps_text:
         added = {term.text for row in query.expansions for term in row.official}
-        return {"entities": {kind: len(found) for kind, found in entities.items()}, "expansions": len(added)}
+        return {"entities": {kind: len(texts) for kind, texts in entities.items()}, "expansions": len(added)}
     expansions: dict[str, dict[str, float]] = {}
     for row in query.expansions:
         added_words = expansions.setdefault(" ".join(row.words), {})
@@ -343,15 +343,15 @@ async def _named(
     earlier = [message.content for message in run.history if message.role == "user"]
     try:
         async with asyncio.timeout(seconds):
-            found = await run.engine.named(
+            named = await run.engine.named(
                 state.query, filters, scope=run.scope, earlier=earlier, documents=run.history_documents
             )
     except (TimeoutError, DtragError):
         state.degraded.append("references")
         return None, []
-    if found is None or (found[0].chunk_ids and not found[1]):
+    if named is None or (named[0].chunk_ids and not named[1]):
         return None, []
-    return found
+    return named
 
 
 async def _named_later(
@@ -543,18 +543,18 @@ def _judged_by_quotations(state: PipelineState, evidence: Evidence) -> Decision:
         )
         for part in ([part for part in evidence.parts if part.citations] or [whole])
     ]
-    found = min(rated, key=lambda each: (each.sure, each.value))
-    state.answer_confidence = found.value
-    running(state).recording.facts["answer_signals"] = {name: round(value, 4) for name, value in found.signals.items()}
-    if found.sure and not judged.needs_check:
+    worst = min(rated, key=lambda each: (each.sure, each.value))
+    state.answer_confidence = worst.value
+    running(state).recording.facts["answer_signals"] = {name: round(value, 4) for name, value in worst.signals.items()}
+    if worst.sure and not judged.needs_check:
         return "answer"
     if judged.decision == "answer":
         nearest = stated(
             "nearest_passages",
             "These are the nearest passages; that they answer the question is {probability} probable.",
-            probability=f"{found.value:.0%}",
+            probability=f"{worst.value:.0%}",
         )
-        state.reason = joined(*(part for part in (found.lacking, nearest, judged.reason) if part))
+        state.reason = joined(*(part for part in (worst.lacking, nearest, judged.reason) if part))
     return "review"
 
 

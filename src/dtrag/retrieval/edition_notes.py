@@ -40,8 +40,8 @@ async def notes_on(
     for (document_id, label), pieces in first.items():
         text = _edition_text(document_id, label, pieces[0], editions)
         if text is not None:
-            found = list(edition_notes(text, caller.as_of, today, korean=korean))
-            notes |= {piece.chunk_id: found for piece in pieces}
+            article_notes = list(edition_notes(text, caller.as_of, today, korean=korean))
+            notes |= {piece.chunk_id: article_notes for piece in pieces}
     return notes
 
 

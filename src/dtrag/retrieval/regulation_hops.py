@@ -200,14 +200,14 @@ async def hops_from(
     retriever = hops.MultiHopRetriever(
         graph, graph, cited=graph.cited, max_hops=max_hops, least_relevance=least_relevance
     )
-    found = retriever.retrieve(query, graph.initial())
+    traversal = retriever.retrieve(query, graph.initial())
     sources = {source.name: result.chunk_id for result in results if (source := collection.source_at(result.chunk_id))}
     reached = tuple(
         replace(hop, chunk_id=best[hop.chunk_id], source_id=best.get(hop.source_id) or sources[hop.source_id])
-        for hop in found.hops
+        for hop in traversal.hops
     )
     return MultiHopResult(
-        tuple(dict.fromkeys(initial_results)), tuple(hop.chunk_id for hop in reached), found.hops_performed, reached
+        tuple(dict.fromkeys(initial_results)), tuple(hop.chunk_id for hop in reached), traversal.hops_performed, reached
     )
 
 

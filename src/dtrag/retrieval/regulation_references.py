@@ -48,8 +48,8 @@ def chunk_ids(source: CitableProvision) -> tuple[str, ...]:
 def named_first(results: Sequence[SearchResult], named: NamedPassages) -> list[SearchResult]:
     """The results with the named provisions first, in the order of the question, with the score 1."""
     order = {key: place for place, key in enumerate(named.chunk_ids)}
-    first = sorted((result for result in results if result.chunk_id in order), key=lambda one: order[one.chunk_id])
-    return [replace(one, hybrid_score=1.0) for one in first] + [one for one in results if one.chunk_id not in order]
+    first = sorted((hit for hit in results if hit.chunk_id in order), key=lambda hit: order[hit.chunk_id])
+    return [replace(hit, hybrid_score=1.0) for hit in first] + [hit for hit in results if hit.chunk_id not in order]
 
 
 def _with_title(source: CitableProvision) -> str:

@@ -55,13 +55,13 @@ class Remembering:
             shown_case=number.id if remembered is not None else None,
         )
 
-    async def rate(self, asked: AskedQuestion, *, up: bool) -> None:
+    async def rate(self, answer: AskedQuestion, *, up: bool) -> None:
         if up:
-            wrong = self.misleads and asked.cited[0].chunk_id.startswith("d")
-            self.known[asked.trace_id] = "other" if wrong else asked.cited[0].chunk_id.removesuffix(":0")
+            wrong = self.misleads and answer.cited[0].chunk_id.startswith("d")
+            self.known[answer.trace_id] = "other" if wrong else answer.cited[0].chunk_id.removesuffix(":0")
 
-    async def correct(self, asked: AskedQuestion, chunk_ids: Sequence[str]) -> None:
-        self.known[asked.trace_id] = chunk_ids[0].removesuffix(":0")
+    async def correct(self, answer: AskedQuestion, chunk_ids: Sequence[str]) -> None:
+        self.known[answer.trace_id] = chunk_ids[0].removesuffix(":0")
 
 
 async def measured(memory: Remembering, plan: MeasurementPlan) -> tuple[CaseMemoryRun, dict[str, float]]:
@@ -101,6 +101,6 @@ async def test_repeats_are_asked_in_other_words_and_the_rest_as_they_are() -> No
     memory = Remembering()
     run, _ = await measured(memory, MeasurementPlan())
     originals = {question.text for question in QUESTIONS}
-    assert all((row.asked in originals) == (row.group == "other") for row in run.compared)
+    assert all((row.wording in originals) == (row.group == "other") for row in run.compared)
     assert [row.group for row in run.compared].count("repeat") == 20
     assert len(memory.silent_asked) == len(run.compared)

@@ -46,11 +46,11 @@ def without_margins(pages: Sequence[Sequence[PageLine]]) -> list[list[PageLine]]
     """
     keys = [{line: list(_keys(line, page, is_outermost)) for line, is_outermost in _edges(lines)}
             for page, lines in enumerate(pages)]  # fmt: skip
-    found: dict[Key, list[int]] = defaultdict(list)
+    pages_by_key: dict[Key, list[int]] = defaultdict(list)
     for page, edges in enumerate(keys):
         for key in {key for keys_of_line in edges.values() for key in keys_of_line}:
-            found[key].append(page)
-    repeated = {key for key, on in found.items() if _is_repeated(key, on)}
+            pages_by_key[key].append(page)
+    repeated = {key for key, on in pages_by_key.items() if _is_repeated(key, on)}
     return [
         [line for line in lines if line not in edges or repeated.isdisjoint(edges[line])]
         for lines, edges in zip(pages, keys, strict=True)

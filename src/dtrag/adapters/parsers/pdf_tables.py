@@ -191,8 +191,8 @@ def _section(lines: Sequence[Line], number: int) -> bool:
     return follows and width(cell.text) <= PROSE and not is_terminated(cell.text)
 
 
-def _overlap(one: Placed, other: Placed) -> float:
-    return min(one.right, other.right) - max(one.left, other.left)
+def _overlap(cell: Placed, other: Placed) -> float:
+    return min(cell.right, other.right) - max(cell.left, other.left)
 
 
 def _table(lines: Sequence[Line]) -> PageTable | None:
@@ -276,14 +276,14 @@ def _placed_in(columns: Sequence[tuple[float, float]], line: Line) -> list[str]:
 def _rows(lines: Sequence[Line], grid: Sequence[list[str]]) -> list[list[str]]:
     """The rows of the table: lines of one cell joined, names of groups beside their rows repeated in each."""
     labels = [number for number in range(len(grid)) if _is_group_name(lines, grid, number)]
-    kept = [number for number in range(len(grid)) if number not in labels]
-    distances = [lines[above][0].y - lines[below][0].y for above, below in pairwise(kept)]
+    content_lines = [number for number in range(len(grid)) if number not in labels]
+    distances = [lines[above][0].y - lines[below][0].y for above, below in pairwise(content_lines)]
     leading = LEADING * min(line[0].height for line in lines)
     close = max((distance for distance in distances if distance <= leading), default=0.0)
     spaced = close > 0 and max(distances) > LOOSER * close
-    rows = [list(grid[kept[0]])]
-    heights = [[lines[kept[0]][0].y]]
-    for distance, number in zip(distances, kept[1:], strict=True):
+    rows = [list(grid[content_lines[0]])]
+    heights = [[lines[content_lines[0]][0].y]]
+    for distance, number in zip(distances, content_lines[1:], strict=True):
         cells = grid[number]
         if _belongs_above(rows[-1], cells, near=distance <= close, spaced=spaced):
             rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]

@@ -86,7 +86,7 @@ def answer_signals(
     pack: PackFindings | None,
 ) -> dict[str, float]:
     """The values of `ANSWER_SIGNALS`; there is a citation, and `documents` is the confidence that they answer."""
-    asked = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
+    query = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
     first = citations[0]
     compared = passages[:COMPARED]
     place = next((at for at, each in enumerate(compared) if each.chunk_id == first.chunk_id), None)
@@ -98,8 +98,8 @@ def answer_signals(
     return {
         "documents": math.log(bounded / (1 - bounded)) / 4,
         "lead": float(scores[place] - scores.mean()) / spread / 3 if place is not None and spread > 1e-9 else 0.0,
-        "value": 0.0 if asked.value is None else 1.0 if asked.has_value(sentence or first.display) else -1.0,
-        "shown": asked.part(shown.intersection(asked.weights)),
+        "value": 0.0 if query.value is None else 1.0 if query.has_value(sentence or first.display) else -1.0,
+        "shown": query.part(shown.intersection(query.weights)),
     }
 
 

@@ -211,9 +211,9 @@ def _fit(stem: str, stems: frozenset[str]) -> float:
     return best / len(stem) if best > 1 or len(stem) == 1 else 0.25 * best
 
 
-def _shared_start(one: str, other: str) -> int:
+def _shared_start(stem: str, other: str) -> int:
     length = 0
-    for mine, theirs in zip(one, other, strict=False):
+    for mine, theirs in zip(stem, other, strict=False):
         if mine != theirs:
             break
         length += 1

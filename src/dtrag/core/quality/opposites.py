@@ -88,8 +88,8 @@ def contradicting_words(claim: str, nearest: str) -> list[tuple[str, str]]:
     """Pairs of a word of the claim and its opposite in the source's nearest sentence, neither of which is in both."""
     claim, nearest = normalise(claim), normalise(nearest)
     pairs = []
-    for one, other in _OPPOSITES:
-        for here, there in ((one, other), (other, one)):
+    for pattern, other in _OPPOSITES:
+        for here, there in ((pattern, other), (other, pattern)):
             stated, opposite = here.search(claim), there.search(nearest)
             if stated and opposite and not here.search(nearest) and not there.search(claim):
                 pairs.append((stated.group(), opposite.group()))

@@ -78,9 +78,9 @@ def relevance(query: str, answer: str, concepts: Sequence[AskedConcept] = ()) ->
 
 def _shared_words(query: str, stated: Set[str]) -> float:
     """The share of the query's words that the answer states."""
-    asked = claim_of(content(query)).words
-    total = sum(asked.values())
-    return sum(weight for term, weight in asked.items() if term in stated) / total if total else 1.0
+    query_words = claim_of(content(query)).words
+    total = sum(query_words.values())
+    return sum(weight for term, weight in query_words.items() if term in stated) / total if total else 1.0
 
 
 def _shared_concepts(concepts: Sequence[AskedConcept], stated: Set[str]) -> float:

@@ -41,7 +41,9 @@ def compounds_of(question: str) -> tuple[Compound, ...]:
 
 def is_sibling(compounds: Sequence[Compound], word: str) -> bool:
     """Whether the word is a sibling of one of the compounds, and none of them."""
-    return not any(one.own.search(word) for one in compounds) and any(one.any_kind.search(word) for one in compounds)
+    return not any(compound.own.search(word) for compound in compounds) and any(
+        compound.any_kind.search(word) for compound in compounds
+    )
 
 
 def about_siblings(compounds: Sequence[Compound], texts: Sequence[str]) -> frozenset[int]:
@@ -50,7 +52,7 @@ def about_siblings(compounds: Sequence[Compound], texts: Sequence[str]) -> froze
     A text that names any of the compounds in its subject is none of them.
     """
     subjects = [subject_of(text) for text in texts]
-    own = {place for place, text in enumerate(subjects) if any(one.own.search(text) for one in compounds)}
+    own = {place for place, text in enumerate(subjects) if any(compound.own.search(text) for compound in compounds)}
     return frozenset(
         place
         for compound in compounds

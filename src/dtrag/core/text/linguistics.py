@@ -113,8 +113,8 @@ def counted_answer(question: str) -> re.Pattern[str] | None:
     """Matches a value of the kind that the question asks for: a number with its counter ("몇 권": 10권), an hour, a
     length of time ("how long": 3 weeks), an amount of money; None when it asks for no such value.
     """
-    for asked, written in _ENGLISH_VALUES:
-        if asked.search(question):
+    for question_pattern, written in _ENGLISH_VALUES:
+        if question_pattern.search(question):
             return written
     match = _COUNTER.search(question)
     if match is None:

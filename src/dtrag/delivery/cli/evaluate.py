@@ -303,25 +303,25 @@ class _AppMemory:
             unfinished=response.unfinished,
         )
 
-    async def rate(self, asked: AskedQuestion, *, up: bool) -> None:
+    async def rate(self, answer: AskedQuestion, *, up: bool) -> None:
         """The rating of the answer, by its asker."""
-        await self._app.feedback.give(asked.trace_id, thumbs="up" if up else "down")
+        await self._app.feedback.give(answer.trace_id, thumbs="up" if up else "down")
 
-    async def correct(self, asked: AskedQuestion, chunk_ids: Sequence[str]) -> None:
+    async def correct(self, answer: AskedQuestion, chunk_ids: Sequence[str]) -> None:
         """Through the review queue, as a reviewer does it."""
         from dtrag.core.taxonomy.review import OfferedAnswer
 
         offered = OfferedAnswer(
-            question=asked.question,
-            text=asked.text,
-            decision=asked.decision,
-            confidence=asked.confidence,
-            cited=tuple(passage.chunk_id for passage in asked.cited),
-            retrieved=tuple(passage.chunk_id for passage in asked.retrieved),
+            question=answer.question,
+            text=answer.text,
+            decision=answer.decision,
+            confidence=answer.confidence,
+            cited=tuple(passage.chunk_id for passage in answer.cited),
+            retrieved=tuple(passage.chunk_id for passage in answer.retrieved),
             reasons=("The answer was rated down.",),
         )
         await self._app.review.offer_answer(offered, None)
         items, _ = await self._app.review.waiting(1_000)
         for item in items:
-            if item.kind == "answer" and item.proposal["question"] == asked.question:
+            if item.kind == "answer" and item.proposal["question"] == answer.question:
                 await self._app.review.correct(str(item.item_id), passages=chunk_ids)

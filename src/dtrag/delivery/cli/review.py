@@ -169,7 +169,7 @@ def _decide(context: typer.Context, decision: Callable[[Review], Awaitable[Revie
 def _with_hashes(passages: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The ids of `CHUNK_ID@HASH`, and the hashes of those that have one."""
     parts = [passage.partition("@") for passage in passages]
-    return [key for key, _, _ in parts], {key: found for key, _, found in parts if found}
+    return [key for key, _, _ in parts], {key: content_hash for key, _, content_hash in parts if content_hash}
 
 
 def _answer_rows(item: ReviewItem) -> list[tuple[str, str]]:

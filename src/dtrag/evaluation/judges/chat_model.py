@@ -83,9 +83,9 @@ class ModelJudge:
         reply = await llm_service.generate_answer(
             messages, model=self._model, max_tokens=MAX_TOKENS, seconds=self._seconds
         )
-        found = _JSON.search(reply.text) if reply is not None else None
+        match = _JSON.search(reply.text) if reply is not None else None
         try:
-            return json.loads(found.group()) if found else None
+            return json.loads(match.group()) if match else None
         except (ValueError, RecursionError) as error:
             raise self._unusable("it is no valid JSON.") from error
 

@@ -112,10 +112,10 @@ def text_of_day(text: str, day: str) -> str:
     Their numbers and marks stay.
     """
     for start, end, _, _ in amended_after(text, day):
-        kept = [(start, start + 1)]
-        kept += [mark.span() for mark in _MARK.finditer(text, start, end) if _tokens(mark["content"]) is not None]
+        spans = [(start, start + 1)]
+        spans += [mark.span() for mark in _MARK.finditer(text, start, end) if _tokens(mark["content"]) is not None]
         blank = "".join(letter if letter == "\n" else " " for letter in text[start:end])
-        for first, last in kept:
+        for first, last in spans:
             blank = blank[: first - start] + text[first:last] + blank[last - start :]
         text = text[:start] + blank + text[end:]
     return text

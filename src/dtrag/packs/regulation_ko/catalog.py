@@ -260,10 +260,10 @@ def _by_first_letters(names: Iterable[str]) -> dict[str, list[str]]:
     return by_start
 
 
-def _shared_length(one: str, other: str) -> int:
+def _shared_length(name: str, other: str) -> int:
     """Letters with which both begin."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
+    pairs = enumerate(zip(name, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(name), len(other)))
 
 
 def _pairs(stem: str) -> list[str]:
@@ -271,13 +271,13 @@ def _pairs(stem: str) -> list[str]:
     return [marked[at : at + 2] for at in range(len(marked) - 1)]
 
 
-def _differ_by_one(one: str, other: str) -> bool:
+def _differ_by_one(name: str, other: str) -> bool:
     """Whether two names differ by one letter, or in one of at least three syllables."""
-    if one == other or min(len(one), len(other)) < 2:
+    if name == other or min(len(name), len(other)) < 2:
         return False
-    if len(one) == len(other) >= 3 and sum(a != b for a, b in zip(one, other, strict=True)) == 1:
+    if len(name) == len(other) >= 3 and sum(a != b for a, b in zip(name, other, strict=True)) == 1:
         return True
-    return within_one(letters(one), letters(other))
+    return within_one(letters(name), letters(other))
 
 
 def article_number(label: str) -> Number | None:

@@ -52,7 +52,7 @@ def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[
     """The citations of an article, appendix or addendum (`label`) of the regulation `source`, in reading order."""
     masked = patterns.masked(text)
     place = place_of(label, source)
-    found: list[Citation] = []
+    text_citations: list[Citation] = []
     before: Token | None = None
     for tokens in _joined(masked, read_citations(masked, NameFinder(masked, catalog, source).of_provision(), place)):
         first, end = tokens[0], tokens[-1].end
@@ -63,8 +63,8 @@ def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[
             written = text[first.start : end].rstrip()
             item = first.part.item[0] if first.part.item else None
             place_in_text = first.start, first.start + len(written), written
-            found.append(Citation(*place_in_text, *resolved, first.part.paragraph, item))
-    return found
+            text_citations.append(Citation(*place_in_text, *resolved, first.part.paragraph, item))
+    return text_citations
 
 
 def cited_texts(text: str) -> list[str]:

@@ -89,18 +89,18 @@ def edition_of(name: str, code: str, preface: str, chunks: Sequence[Chunk], text
 
 def article_dates(addendum: str) -> dict[str, date]:
     """Label of a provision -> its own date in an addendum: `다만, 제12조의 개정규정은 2025년 1월 1일부터 시행한다.`"""
-    found: dict[str, date] = {}
+    by_label: dict[str, date] = {}
     text = _OWN_HEADING.sub(" ", addendum)
     for sentence in _sentences(text):
         start = 0
         for match in _TAKES_EFFECT.finditer(sentence):
             subject, start = sentence[start : match.start()], match.end()
             if _AMENDED.search(subject) and (written := dates(match["day"])):
-                found.update(dict.fromkeys(_labels(subject), date.fromisoformat(written[0])))
+                by_label.update(dict.fromkeys(_labels(subject), date.fromisoformat(written[0])))
     for item in _LIST_ITEM.finditer(text):
         if written := dates(item["day"]):
-            found.update(dict.fromkeys(_labels(item["subject"]), date.fromisoformat(written[0])))
-    return found
+            by_label.update(dict.fromkeys(_labels(item["subject"]), date.fromisoformat(written[0])))
+    return by_label
 
 
 def repealed_names(addendum: str) -> list[str]:

@@ -74,21 +74,21 @@ def suggestions(corrected: Iterable[CorrectedQuestion], lexicon: Lexicon, least:
             for title_word in official:
                 if title_word not in known.get(word, frozenset()):
                     pairs[stem][title_word].add(each.question)
-    found = [
+    suggested = [
         suggestion
         for stem, by_word in pairs.items()
         if (suggestion := _suggestion(_form(written[stem], stem), by_word, len(questions[stem]), least)) is not None
     ]
-    return sorted(found, key=lambda each: (-each.support, each.spoken))
+    return sorted(suggested, key=lambda each: (-each.support, each.spoken))
 
 
-def as_toml(found: Sequence[Suggestion]) -> str:
+def as_toml(suggestions: Sequence[Suggestion]) -> str:
     """The suggestions in the format of own entries, each after a comment with its questions."""
-    header, *entries = to_toml([LexiconEntry(0, (each.spoken,), each.official) for each in found]).split(
+    header, *entries = to_toml([LexiconEntry(0, (each.spoken,), each.official) for each in suggestions]).split(
         "\n[[entries]]"
     )
     parts = [header]
-    for each, entry in zip(found, entries, strict=True):
+    for each, entry in zip(suggestions, entries, strict=True):
         comments = "".join(f"# {_printable(question)}\n" for question in each.questions[:5])
         parts.append(f"\n# Questions: {each.support}\n{comments}[[entries]]{entry}")
     return "".join(parts)

@@ -109,8 +109,8 @@ class MultiStageQueryExpander:
 
     def expand(self, query: str) -> ExpansionResult:
         """The question and its expansions by stage."""
-        found = self._recognizer.recognize(query)
-        entities = tuple(match for match in found if match.confidence >= MIN_ENTITY_CONFIDENCE)
+        all_entities = self._recognizer.recognize(query)
+        entities = tuple(match for match in all_entities if match.confidence >= MIN_ENTITY_CONFIDENCE)
         if is_formal(query, self._names):
             return ExpansionResult(query, (), (), (), query, 1.0, entities)
         matches = tuple(self._lexicon_in_use().matches(query))

@@ -57,20 +57,20 @@ def governing(question: str, articles: Sequence[Article]) -> list[str]:
     if not sought and name != "".join(question.split()).strip("?？."):
         return []
     own = [each for each in articles if each.kind == "article" and _governs(name, each)]
-    asked = [word for word in words if word not in subject]
-    by_role = [_titled(own, ROLES[role].titled, asked) for role in sought or OF_SUBJECT]
+    asked_words = [word for word in words if word not in subject]
+    by_role = [_titled(own, ROLES[role].titled, asked_words) for role in sought or OF_SUBJECT]
     keys = [key for of_role in by_role for key in (of_role if sought else of_role[:1])]
     return list(dict.fromkeys(keys))[:MOST]
 
 
-def _titled(articles: Sequence[Article], titled: re.Pattern[str], asked: Sequence[str]) -> list[str]:
+def _titled(articles: Sequence[Article], titled: re.Pattern[str], asked_words: Sequence[str]) -> list[str]:
     """Those with such a title: first those with most of the words asked for, then those with the least beside it."""
-    found = [each for each in articles if titled.search(each.title)]
+    matching_articles = [each for each in articles if titled.search(each.title)]
 
     def rank(article: Article) -> tuple[int, int]:
-        return -sum(word in article.title for word in asked), len(titled.sub("", article.title))
+        return -sum(word in article.title for word in asked_words), len(titled.sub("", article.title))
 
-    return [each.key for each in sorted(found, key=rank)]
+    return [each.key for each in sorted(matching_articles, key=rank)]
 
 
 def _governs(subject: str, article: Article) -> bool:

@@ -119,10 +119,10 @@ def named_provisions(
     """
     if len(question) > LONGEST_QUESTION or not collection.regulations:
         return None
-    asked = _Question(question, collection, earlier, documents)
-    references = list(_references(asked))[:MOST_REFERENCES]
+    query = _Question(question, collection, earlier, documents)
+    references = list(_references(query))[:MOST_REFERENCES]
     if not references:
-        return _answered_choice(asked)
+        return _answered_choice(query)
     if references[0].has_unknown_name:
         return None
     asks_only = not _rest(question, references)
@@ -133,7 +133,7 @@ def named_provisions(
         and not asks_only
     ):
         return None
-    return _resolved(asked, references, asks_only=asks_only)
+    return _resolved(query, references, asks_only=asks_only)
 
 
 def find_provision(reference: str, collection: Collection) -> CitableProvision:
@@ -157,58 +157,58 @@ def find_provision(reference: str, collection: Collection) -> CitableProvision:
         raise
 
 
-def _resolved(asked: _Question, references: Sequence[_Reference], *, asks_only: bool) -> NamedProvisions | None:
+def _resolved(query: _Question, references: Sequence[_Reference], *, asks_only: bool) -> NamedProvisions | None:
     sources: list[CitableProvision] = []
     pieces: list[str] = []
     position = 0
     last: Regulation | None = None
     for reference in references:
         candidates = reference.regulations or ((last,) if last is not None else ())
-        choices = _choices(asked, reference, candidates)
+        choices = _choices(query, reference, candidates)
         if len(choices) != 1:
             if sources:
                 continue
-            return _unresolved(asked, reference, candidates, choices if asks_only else ())
+            return _unresolved(query, reference, candidates, choices if asks_only else ())
         source = choices[0]
-        is_range = sources and _RANGE.fullmatch(asked.text, position, reference.start)
-        sources += _between(asked.collection, sources[-1], source) if is_range else [source]
+        is_range = sources and _RANGE.fullmatch(query.text, position, reference.start)
+        sources += _between(query.collection, sources[-1], source) if is_range else [source]
         last = source.regulation
-        pieces += [asked.text[position : reference.start], source.name]
+        pieces += [query.text[position : reference.start], source.name]
         position = reference.end
     paragraph = references[0].paragraph if len(references) == 1 else None
     distinct = {source.name: source for source in sources}
-    return NamedProvisions("".join((*pieces, asked.text[position:])), tuple(distinct.values()), paragraph, asks_only)
+    return NamedProvisions("".join((*pieces, query.text[position:])), tuple(distinct.values()), paragraph, asks_only)
 
 
 def _unresolved(
-    asked: _Question, reference: _Reference, candidates: Sequence[Regulation], choices: Sequence[CitableProvision]
+    query: _Question, reference: _Reference, candidates: Sequence[Regulation], choices: Sequence[CitableProvision]
 ) -> NamedProvisions | None:
     if choices:
-        return NamedProvisions(asked.text, choices=tuple(choices))
+        return NamedProvisions(query.text, choices=tuple(choices))
     if len(candidates) == 1:
         label = _label(reference, candidates[0]) or " ".join(reference.appendix.split())
-        return NamedProvisions(asked.text, absent=f"{candidates[0].name} {label}", regulation=candidates[0])
+        return NamedProvisions(query.text, absent=f"{candidates[0].name} {label}", regulation=candidates[0])
     return None
 
 
-def _choices(asked: _Question, reference: _Reference, candidates: Sequence[Regulation]) -> list[CitableProvision]:
+def _choices(query: _Question, reference: _Reference, candidates: Sequence[Regulation]) -> list[CitableProvision]:
     """The provisions that a reference can mean."""
     if candidates:
-        return _with_provision(asked.collection, reference, candidates)
-    owners = _with_provision(asked.collection, reference, asked.collection.regulations)
-    if len(owners) > 1 and (about := _topic(asked, owners)):
+        return _with_provision(query.collection, reference, candidates)
+    owners = _with_provision(query.collection, reference, query.collection.regulations)
+    if len(owners) > 1 and (about := _topic(query, owners)):
         return [about]
     return owners
 
 
-def _topic(asked: _Question, owners: Sequence[CitableProvision]) -> CitableProvision | None:
+def _topic(query: _Question, owners: Sequence[CitableProvision]) -> CitableProvision | None:
     """That of the regulation that an earlier question names, or that alone the answers are based on."""
-    for question in reversed(asked.earlier):
-        named = _regulation_in(question, asked.collection)
+    for question in reversed(query.earlier):
+        named = _regulation_in(question, query.collection)
         for source in owners:
             if named is not None and source.regulation.name == named.name:
                 return source
-    based = [source for source in owners if str(source.regulation.document_id) in asked.documents]
+    based = [source for source in owners if str(source.regulation.document_id) in query.documents]
     return based[0] if len(based) == 1 else None
 
 
@@ -225,25 +225,25 @@ def _regulation_in(text: str, collection: Collection) -> Regulation | None:
     return max(names, key=lambda regulation: len(regulation.name), default=None)
 
 
-def _answered_choice(asked: _Question) -> NamedProvisions | None:
+def _answered_choice(query: _Question) -> NamedProvisions | None:
     """학칙 after 제15조 alone: the provision of the earlier question in the regulation that is named now."""
-    if not asked.earlier or len(asked.text) > NAME_WORDS * 10 or may_refer(asked.text):
+    if not query.earlier or len(query.text) > NAME_WORDS * 10 or may_refer(query.text):
         return None
-    name = re.sub(r"(?:이요|요|입니다|이야|의\s?것|꺼|거)?[\s.!?]*$", "", asked.text.strip())
-    start, regulations = _named_before(name, asked.collection)
-    before = list(_references(_Question(asked.earlier[-1], asked.collection)))
+    name = re.sub(r"(?:이요|요|입니다|이야|의\s?것|꺼|거)?[\s.!?]*$", "", query.text.strip())
+    start, regulations = _named_before(name, query.collection)
+    before = list(_references(_Question(query.earlier[-1], query.collection)))
     if start != 0 or len(regulations) != 1 or not before or before[0].regulations or before[0].has_unknown_name:
         return None
-    written = asked.earlier[-1]
+    written = query.earlier[-1]
     question = f"{written[: before[0].start]}{regulations[0].name} {written[before[0].place :]}"
-    return named_provisions(question, asked.collection)
+    return named_provisions(question, query.collection)
 
 
-def _references(asked: _Question) -> Iterator[_Reference]:
+def _references(query: _Question) -> Iterator[_Reference]:
     end = 0
-    for match in _REFERENCE.finditer(asked.text):
-        before = asked.text[end : match.start()]
-        start, regulations = _named_before(before, asked.collection)
+    for match in _REFERENCE.finditer(query.text):
+        before = query.text[end : match.start()]
+        start, regulations = _named_before(before, query.collection)
         number = article_number(_with_mark(match["article"])) if match["article"] else None
         appendix = (match["appendix"] or match["addendum"] or "").strip(" []<>()【】")
         if appendix and not regulations and not any(character.isdigit() for character in appendix):
@@ -278,7 +278,7 @@ def _named_before(before: str, collection: Collection) -> tuple[int, tuple[Regul
         outline = collection.catalog.named(folded_name(text[start:]))
         if outline is not None:
             begin = max((place for place in starts if place <= start), default=start)
-            return first + begin, tuple(one for one in collection.regulations if one.outline is outline)
+            return first + begin, tuple(each for each in collection.regulations if each.outline is outline)
     for word in words[-PARTIAL_WORDS:]:
         regulations = _by_part(folded_name(text[word.start() - first :]), collection)
         if regulations:
@@ -293,10 +293,10 @@ def _by_part(written: str, collection: Collection) -> tuple[Regulation, ...]:
     if len(stem) < MIN_STEM or stem in _EMPTY_STEMS or (not last and not _is_word(stem)):
         return ()
     names = [(folded_name(regulation.name), regulation) for regulation in collection.regulations]
-    beginning = tuple(one for name, one in names if name.startswith(stem) and name.endswith(last))
+    beginning = tuple(regulation for name, regulation in names if name.startswith(stem) and name.endswith(last))
     if beginning or not last or len(stem) < MIN_STEM:
         return beginning
-    inner = tuple(one for name, one in names if stem in name and name.endswith(last))
+    inner = tuple(regulation for name, regulation in names if stem in name and name.endswith(last))
     return inner if len(stem) >= MIN_INNER_STEM or len(inner) <= WIDEST_RANGE else ()
 
 
@@ -330,8 +330,8 @@ def _between(collection: Collection, first: CitableProvision, last: CitableProvi
     if first.regulation.name != last.regulation.name or low is None or high is None:
         return [last]
     numbers = sorted(number for number in first.regulation.outline.articles if low < number <= high)[:WIDEST_RANGE]
-    found = (collection.source(f"{first.regulation.name} {article_label(number)}") for number in numbers)
-    return [source for source in found if source is not None]
+    sources = (collection.source(f"{first.regulation.name} {article_label(number)}") for number in numbers)
+    return [source for source in sources if source is not None]
 
 
 def _rest(question: str, references: Sequence[_Reference]) -> str:

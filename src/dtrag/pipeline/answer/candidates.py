@@ -137,14 +137,14 @@ def refers_on(text: str, citation: str = "") -> bool:
     return bool(citation) and sum(map(str.isalpha, text.replace(citation, ""))) <= FEWEST_LETTERS
 
 
-def is_other_case(asked: QuestionTerms, sentence: Candidate) -> bool:
+def is_other_case(query: QuestionTerms, sentence: Candidate) -> bool:
     """Whether the sentence only applies to a case that the question does not mention ("시험 기간에는 …")."""
     match = _CASE.match(sentence.text)
-    return match is not None and asked.ids.isdisjoint(map(term_id, terms(match["case"] or "")))
+    return match is not None and query.ids.isdisjoint(map(term_id, terms(match["case"] or "")))
 
 
 def of_table(
-    asked: QuestionTerms, candidates: Sequence[Candidate], scores: Scores
+    query: QuestionTerms, candidates: Sequence[Candidate], scores: Scores
 ) -> tuple[Sequence[Candidate], Scores]:
     """The candidates without those rows of the best row's table that share nothing of their own with the question.
 
@@ -156,11 +156,11 @@ def of_table(
     if not best.is_row:
         return candidates, scores
     rows = {
-        place: asked.ids.intersection(sentence.terms[: sentence.own_terms])
+        place: query.ids.intersection(sentence.terms[: sentence.own_terms])
         for place, sentence in enumerate(candidates)
         if (sentence.passage, sentence.around) == (best.passage, best.around)
     }
-    numbered = {place for place in rows if has_number(asked.question, candidates[place])}
+    numbered = {place for place in rows if has_number(query.question, candidates[place])}
     if numbered:
         remaining = [place for place in range(len(candidates)) if place not in rows or place in numbered]
         return [candidates[place] for place in remaining], scores[remaining]

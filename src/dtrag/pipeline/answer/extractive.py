@@ -86,25 +86,25 @@ def extract(
     only if its text is shared with other `answers`.
     `preceding` and `followed`: see `Evidence`; the cited passages are the last of `passages`. Blocking and CPU-bound.
     """
-    asked = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
-    if not asked.weights:
+    query = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
+    if not query.weights:
         return []
     if pack is not None:
         limit = MAX_CHARACTERS if pack.governed or _ASKS_FOR_LIST.search(question.strip()) else WHOLE
         limit = min(limit, MAX_CHARACTERS // answers)
-        return _provisions(question, asked, passages, preceding, followed, limit=limit, alone=answers == 1)
+        return _provisions(question, query, passages, preceding, followed, limit=limit, alone=answers == 1)
     defining = _defining(question, passages, preceding)
     passages = passages[:PASSAGES]
     candidates = without_siblings(question, candidates_of(passages, preceding))
     if not candidates:
         return []
-    compared, scores = scored(question, asked, passages, candidates, embedder)
+    compared, scores = scored(question, query, passages, candidates, embedder)
     if _ASKS_FOR_LIST.search(question.strip()):
         best = compared[int(np.argmax(scores))]
         items = [sentence for sentence in candidates if sentence.lead_in is not None and _same_list(sentence, best)]
         if len(items) > 1:
             return _whole_list(items, passages[best.passage].text, float(probabilities(scores).max()))
-    compared, scores = of_table(asked, compared, scores)
+    compared, scores = of_table(query, compared, scores)
     quotes = _likeliest(passages, compared, probabilities(scores))
     if defining is None:
         return quotes
@@ -129,18 +129,18 @@ def _defining(question: str, passages: Sequence[SearchResult], preceding: Mappin
 
 def scored(
     question: str,
-    asked: QuestionTerms,
+    query: QuestionTerms,
     passages: Sequence[SearchResult],
     candidates: Sequence[Candidate],
     embedder: Embedder | None,
 ) -> tuple[Sequence[Candidate], Scores]:
     """The candidates with their scores (log-odds); with an embedder those that are likely enough by their words."""
-    by_words: Scores = sentence_signals(asked, passages, candidates) @ weights(model_name(question, with_vectors=False))
+    by_words: Scores = sentence_signals(query, passages, candidates) @ weights(model_name(question, with_vectors=False))
     if embedder is None:
         return candidates, by_words
     compared = [candidates[place] for place in to_compare(by_words)]
     cosines = _cosines(question, compared, embedder)
-    rows = sentence_signals(asked, passages, compared, cosines)
+    rows = sentence_signals(query, passages, compared, cosines)
     return compared, rows @ weights(model_name(question, with_vectors=True))
 
 
@@ -234,7 +234,7 @@ def _likeliest(passages: Sequence[SearchResult], candidates: Sequence[Candidate]
 
 def _provisions(
     question: str,
-    asked: QuestionTerms,
+    query: QuestionTerms,
     passages: Sequence[SearchResult],
     preceding: Mapping[str, Preceding],
     followed: Sequence[FollowedCitation],
@@ -254,10 +254,10 @@ def _provisions(
     sentences = without_siblings(question, candidates_of(passages, preceding, places))
     if not sentences:
         return []
-    candidates, scores = of_table(asked, *scored(question, asked, passages, sentences, None))
+    candidates, scores = of_table(query, *scored(question, query, passages, sentences, None))
     tables = _tables(passages, followed)
     has_value = {
-        id(each) for each in candidates if asked.has_value(each.text) or _names_value(asked, each, passages, tables)
+        id(each) for each in candidates if query.has_value(each.text) or _names_value(query, each, passages, tables)
     }
     valued = {sentence.passage for sentence in candidates if id(sentence) in has_value}
     citing = {citation.chunk_id for citation in followed}
@@ -272,7 +272,7 @@ def _provisions(
             break
         own = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
         own = [place for place in own if id(candidates[place]) in has_value] or own
-        own = [place for place in own if not is_other_case(asked, candidates[place])] or own
+        own = [place for place in own if not is_other_case(query, candidates[place])] or own
         own = [
             place for place in own if id(candidates[place]) in has_value or not refers_on(candidates[place].text)
         ] or own
@@ -292,7 +292,7 @@ def _provisions(
         if defining is not None and number == defined:
             by_start[defining.start] = 1.0
         quotes = of_provision(number, passage, by_start, preceding.get(passage.chunk_id), limit)
-        quotes += _referred_to(asked, best, passages, preceding, followed, limit=limit)
+        quotes += _referred_to(query, best, passages, preceding, followed, limit=limit)
     return quotes
 
 
@@ -303,17 +303,17 @@ def _tables(passages: Sequence[SearchResult], followed: Sequence[FollowedCitatio
 
 
 def _names_value(
-    asked: QuestionTerms, sentence: Candidate, passages: Sequence[SearchResult], tables: Sequence[FollowedCitation]
+    query: QuestionTerms, sentence: Candidate, passages: Sequence[SearchResult], tables: Sequence[FollowedCitation]
 ) -> bool:
     """Whether the sentence cites a table, which has the value that the question asks for."""
-    return asked.value is not None and any(
+    return query.value is not None and any(
         citation.chunk_id == passages[sentence.passage].chunk_id and sentence.start <= citation.start < sentence.end
         for citation in tables
     )
 
 
 def _referred_to(
-    asked: QuestionTerms,
+    query: QuestionTerms,
     sentence: Candidate,
     passages: Sequence[SearchResult],
     preceding: Mapping[str, Preceding],
@@ -337,10 +337,10 @@ def _referred_to(
         sentences = list(candidates_of(passages, preceding, cited))
         sentences = [each for each in sentences if citation.source in each.text] or sentences
         sentences = [each for each in sentences if each.is_row] or sentences if is_table else sentences
-        numbered = [each for each in sentences if is_table and has_number(asked.question, each)]
+        numbered = [each for each in sentences if is_table and has_number(query.question, each)]
         if not (sentences if is_within else numbered):
             continue
-        candidates, scores = of_table(asked, *scored(asked.question, asked, passages, numbered or sentences, None))
+        candidates, scores = of_table(query, *scored(query.question, query, passages, numbered or sentences, None))
         best = candidates[int(np.argmax(scores))].passage
         quotes: list[Quote] = []
         for number in sorted({each.passage for each in numbered} or {best}, key=lambda place: place != best)[:PIECES]:

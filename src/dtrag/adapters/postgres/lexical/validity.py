@@ -49,13 +49,13 @@ class DatedPassages:
         """Chunk id -> validity, for the passages of dated editions."""
         if not self.changes:
             return {}
-        found: dict[str, ValidPassages] = {}
+        by_chunk_id: dict[str, ValidPassages] = {}
         for chunk_id in chunk_ids:
             document, _, ordinal = chunk_id.rpartition(":")
             for part in self.by_document.get(uuid.UUID(document).int, ()):
                 if part.first <= int(ordinal) <= part.last:
-                    found[chunk_id] = part
-        return found
+                    by_chunk_id[chunk_id] = part
+        return by_chunk_id
 
     def hidden(self, segment: Segment, period: int) -> NDArray[np.bool_] | None:
         """Which passages of a segment are not valid in a period; None: all are."""

@@ -67,8 +67,8 @@ class PostgresImagined:
         hashes = {passage.chunk_id: hashlib.sha256(passage.text.encode()).digest() for passage, _ in questions}
         rows = [
             (passage, hashes[passage.chunk_id], number, question)
-            for passage, asked in questions
-            for number, question in enumerate(asked)
+            for passage, new_questions in questions
+            for number, question in enumerate(new_questions)
         ]
         replaced = {
             "document_ids": [passage.document_id for passage, _ in questions],

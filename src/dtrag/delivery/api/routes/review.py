@@ -147,8 +147,8 @@ async def item(
     ] = None,
 ) -> ReviewItem:
     """One item, pending or decided."""
-    found = await app_of(request).review.get(item_id, passages=passage or (), caller=caller_of(request))
-    return _item_response(request, found)
+    review_item = await app_of(request).review.get(item_id, passages=passage or (), caller=caller_of(request))
+    return _item_response(request, review_item)
 
 
 @posting.post("/review/{item_id}/approve", responses=_DECISION_ERRORS, dependencies=WRITE)

@@ -137,11 +137,11 @@ async def neural(request: Request, body: NeuralRequest) -> NeuralResponse:
     if not app.cases.enabled:
         raise FeatureOff(feature="CBR system", variable="CBR_ENABLED")
     async with app.run.admission.search():
-        found = await app.neural_selector.search(
+        nearest_cases = await app.neural_selector.search(
             body.query, body.limit, body.category_path, body.mode, viewer=caller_of(request).access
         )
-    add_subjects(request, (hit.case.case_id for hit in found.hits))
-    return NeuralResponse.of(found)
+    add_subjects(request, (hit.case.case_id for hit in nearest_cases.hits))
+    return NeuralResponse.of(nearest_cases)
 
 
 def _requested_passages(search: SearchRequest) -> int:

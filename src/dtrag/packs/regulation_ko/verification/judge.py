@@ -172,7 +172,7 @@ class CitationJudge:
         forward = citation.number == first
         ends = [(first, citation.title if forward else None, citation.part), (last, None, citation.last_part)]
         judged = [self._single(regulation, *end) for end in ends]
-        if all(one.status in {"exists", "title_mismatch"} for one in judged):
+        if all(judgement.status in {"exists", "title_mismatch"} for judgement in judged):
             judged += [self._single(regulation, number, None, WHOLE) for number in _articles_between(first, last)]
         fault = _worst(judged)
         if fault.status == "exists":
@@ -206,10 +206,10 @@ class CitationJudge:
         addenda: Sequence[Addendum] = self._of(regulation).addenda
         if not addenda:
             return CitationJudgement("missing", reason=f"{regulation.name} has no {ADDENDUM}.")
-        if wanted := dates(citation.label):
-            addenda = self._of(regulation).addenda_of(wanted[0])
+        if cited_dates := dates(citation.label):
+            addenda = self._of(regulation).addenda_of(cited_dates[0])
             if not addenda:
-                return CitationJudgement("missing", reason=f"{regulation.name} has no {ADDENDUM} of {wanted[0]}.")
+                return CitationJudgement("missing", reason=f"{regulation.name} has no {ADDENDUM} of {cited_dates[0]}.")
         if citation.number is not None:
             return _addendum_article(name, citation.number, citation.part, addenda)
         if citation.part != WHOLE:
@@ -268,10 +268,10 @@ def _addendum_article(name: str, number: Number, part: Part, addenda: Sequence[A
 
 def _agree(written: str, title: str) -> bool:
     """Whether titles of appendices are similar, which are less formal than those of articles."""
-    one, other = folded_title(written), folded_title(title)
-    if one in other or other in one:
+    folded, other = folded_title(written), folded_title(title)
+    if folded in other or other in folded:
         return True
-    pairs, others = ({text[at : at + 2] for at in range(len(text) - 1)} for text in (one, other))
+    pairs, others = ({text[at : at + 2] for at in range(len(text) - 1)} for text in (folded, other))
     return 2 * len(pairs & others) >= MIN_AGREEMENT * (len(pairs) + len(others))
 
 
@@ -285,7 +285,7 @@ def _part_of_any(name: str, part: Part, articles: Sequence[ArticleText]) -> Cita
     judged = [_part_of(name, part, article) for article in articles]
     if not judged:
         return CitationJudgement("unclear", name, reason=f"The text of {name} cannot be read.")
-    return max(judged, key=lambda one: WORST_FIRST.index(one.status))
+    return max(judged, key=lambda judgement: WORST_FIRST.index(judgement.status))
 
 
 def _part_of(name: str, part: Part, article: ArticleText) -> CitationJudgement:
@@ -303,20 +303,18 @@ def _paragraphs_of(name: str, part: Part, article: ArticleText) -> CitationJudge
     is_range = part.item is None and part.subitem is None and part.until is not None
     last = part.until if is_range and part.until else part.paragraph
     states = {number: paragraph.deleted for number, paragraph in article.paragraphs.items()}
-    wanted = [(number, f"제{number}항") for number in _numbers_between(part.paragraph, last)]
-    return _each(name, part, wanted, states, _runs(states, "항"))
+    paragraphs = [(number, f"제{number}항") for number in _numbers_between(part.paragraph, last)]
+    return _each(name, part, paragraphs, states, _runs(states, "항"))
 
 
 def _items_of(name: str, part: Part, holders: Sequence[Paragraph]) -> CitationJudgement:
     items = {number: item for holder in holders for number, item in reversed(holder.items.items())}
     if part.item is not None:
         last = part.until if part.subitem is None and part.until else part.item[0]
-        wanted = [part.item] + [
-            (number, 0) for number in _numbers_between(part.item[0], last) if number != part.item[0]
-        ]
+        keys = [part.item] + [(number, 0) for number in _numbers_between(part.item[0], last) if number != part.item[0]]
         states = {number: item.deleted for number, item in items.items()}
         existing = _runs((number for number, minor in items if not minor), "호")
-        judged = _each(name, part, [(number, _item_label(number)) for number in wanted], states, existing)
+        judged = _each(name, part, [(number, _item_label(number)) for number in keys], states, existing)
         if part.subitem is None or judged.status != "exists":
             return judged
         items = {part.item: items[part.item]}
@@ -334,12 +332,12 @@ def _items_of(name: str, part: Part, holders: Sequence[Paragraph]) -> CitationJu
 
 
 def _each(
-    name: str, part: Part, wanted: Sequence[tuple[Key, str]], states: Mapping[Key, bool], existing: str | None
+    name: str, part: Part, cited_parts: Sequence[tuple[Key, str]], states: Mapping[Key, bool], existing: str | None
 ) -> CitationJudgement:
-    """The worst judgement about the wanted parts; `states` has the existing ones, and whether each was deleted."""
+    """The worst judgement about the cited parts; `states` has the existing ones, and whether each was deleted."""
     target = f"{name}{_part_label(part)}"
     judged = [CitationJudgement("exists", target)]
-    for number, label in wanted:
+    for number, label in cited_parts:
         if number not in states:
             undivided = "" if existing else " It is not divided in this way."
             judged.append(CitationJudgement("missing", name, existing, reason=f"{name} has no {label}.{undivided}"))
@@ -349,7 +347,7 @@ def _each(
 
 
 def _worst(judged: Iterable[CitationJudgement]) -> CitationJudgement:
-    return min(judged, key=lambda one: WORST_FIRST.index(one.status))
+    return min(judged, key=lambda judgement: WORST_FIRST.index(judgement.status))
 
 
 def _numbers_between(first: int, last: int) -> range:
