@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
 
+from dtrag.core.text.patterns import explained
 from dtrag.errors import InvalidInput
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -31,16 +32,20 @@ request_id: ContextVar[str | None] = ContextVar("dtrag_request_id", default=None
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 _SECRETS = (
     (
-        re.compile(
-            r"(?i)([?&;][\w.-]{0,60}(?:key|sig|signature|token|secret|password|passwd|pwd|auth|credential|code)=)[^\s&#\"'<>]+"
+        explained(
+            r"(?i)([?&;][\w.-]{0,60}(?:key|sig|signature|token|secret|password|passwd|pwd|auth|credential|code)=)[^\s&#\"'<>]+",
+            finds="?api_key=abc",
+            refuses="?keyboard=us",
         ),
         r"\1***",
     ),
     (re.compile(r"(?<=://)\S{1,2000}@"), "***@"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]+"), r"\1 ***"),
     (
-        re.compile(
-            r"(?i)\b((?:\w*_)?(?:password|passwd|pwd|secret|token|api[_-]?key))(\W{0,2}[=:]\s*)('[^']*'|[^\s,;&]+)"
+        explained(
+            r"(?i)\b((?:\w*_)?(?:password|passwd|pwd|secret|token|api[_-]?key))(\W{0,2}[=:]\s*)('[^']*'|[^\s,;&]+)",
+            finds="password: abc",
+            refuses="passwords: none",
         ),
         r"\1\2***",
     ),

@@ -28,11 +28,12 @@ PROMPTS: Route = "prompts to models"
 SEARCH: Route = "POST /search"
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32}\b")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
-_TIMES = re.compile(
-    r".*(_time|_ms|_at)|latency|seconds|elapsed|created|stages|step_timings|documents_per_second|meets_target|cache_hit"
-    r"|started|request_id|correlation_id"
+_TIMES = frozenset(
+    "latency seconds elapsed created stages step_timings documents_per_second meets_target cache_hit started "
+    "request_id correlation_id".split()
 )
-"""Fields with durations, times, cache hits and request ids."""
+"""Fields with durations, times, cache hits and request ids, beside those that end as `_TIME_ENDINGS`."""
+_TIME_ENDINGS = ("_time", "_ms", "_at")
 _DEGRADED = re.compile(r'"degraded": ?\[(?!\])|"status": ?"(?:degraded|unhealthy)"')
 """A part of an answer that was left out, or a check of /health that may have taken too long."""
 _FENCE = re.compile(r"~~~[0-9a-f]{16}~~~")
@@ -140,7 +141,9 @@ class Visit:
     def _value(self, value: object) -> object:
         if isinstance(value, dict):
             return {
-                self._without_ids(name): _timeless(item) if _TIMES.fullmatch(name) else self._value(item)
+                self._without_ids(name): _timeless(item)
+                if name in _TIMES or name.endswith(_TIME_ENDINGS)
+                else self._value(item)
                 for name, item in value.items()
             }
         if isinstance(value, list):

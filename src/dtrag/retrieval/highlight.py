@@ -11,17 +11,16 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from dtrag.core.text.analysis import Analyzer, normalise, terms
+from dtrag.core.text.analysis import CJK, LATIN_OR_OTHER, Analyzer, normalise, terms
+from dtrag.core.text.patterns import explained
 from dtrag.core.text.questions import content
 
 Span = tuple[int, int]
 
-_CJK = "\u3040-\u30ff\u3400-\u9fff"
-_WORD = re.compile(
-    r"(?P<article>제 *\d{1,4} *조(?:의 *\d{1,3})?)"
-    rf"|(?P<run>[가-힣]+|[{_CJK}]+)"
-    r"|(?P<latin>[a-z0-9]+(?:[._+#/&'’-]+[a-z0-9]+)*(?:\+\+|#)?)"
-    rf"|(?P<other>(?:(?![가-힣{_CJK}a-z0-9_])\w)+)"
+_WORD = explained(
+    rf"(?P<article>제 *\d{{1,4}} *조(?:의 *\d{{1,3}})?)|(?P<run>[가-힣]+|[{CJK}]+)|{LATIN_OR_OTHER}",
+    finds=("제3조", "c++"),
+    refuses="_ ++",
 )
 """The words that `core/text/analysis.py` makes terms of, in a text that keeps its blanks; a test compares the two."""
 _PART = re.compile(r"[a-z0-9]+(?:['’][a-z0-9]+)*")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -11,6 +10,7 @@ from datetime import date
 from dtrag.core.access.scope import Scope
 from dtrag.core.provisions import ProvisionCitation, RegulationText
 from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
+from dtrag.core.text.patterns import explained
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.packs.regulation_ko.changes import difference, provisions_of
 from dtrag.packs.regulation_ko.collection import NO_PASSAGE, Collection, Regulation
@@ -20,8 +20,10 @@ from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
 
 REPEALED = "repealed"
 ADDENDUM_KIND, APPENDIX_KIND = "addendum", "appendix"
-_ONE_PARAGRAPH = re.compile(
-    r"^[^항]*조(?:\s*의\s*\d+)?(?:\s*[(（][^()（）]*[)）])?\s*의?\s*제?\s*(?:\d+|[①-⑳])\s*항[^항]*$"
+_ONE_PARAGRAPH = explained(
+    r"^[^항]*조(?:\s*의\s*\d+)?(?:\s*[(（][^()（）]*[)）])?\s*의?\s*제?\s*(?:\d+|[①-⑳])\s*항[^항]*$",
+    finds="제3조(목적) 제2항",
+    refuses="제3조 제1항 및 제2항",
 )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from dtrag.core.text.patterns import explained
+
 EDGE_LINES = 2
 """Lines at the top and at the bottom of a page that may be a header or a footer."""
 FEWEST_PAGES = 3
@@ -17,8 +19,10 @@ WIDEST_GAP = 2
 MOST_NUMBERS = 4
 _NUMBER = re.compile(r"\d{1,6}")
 _PAGE_NUMBER = re.compile(r"[\W_]*(?:page|쪽|p\.)?\s?#(?:\s?(?:/|of)\s?#)?\s?쪽?[\W_]*", re.IGNORECASE)
-_HEADING = re.compile(
-    r"\s*(?:제?\s?\d+\s?[장절조관편항]|부\s*칙|[\[<(【]?\s*(?:별\s*[표지첨]|서\s*식)|[①-⑳]|\d{1,3}[.)]|[가-하][.)])"
+_HEADING = explained(
+    r"\s*(?:제?\s?\d+\s?[장절조관편항]|부\s*칙|[\[<(【]?\s*(?:별\s*[표지첨]|서\s*식)|[①-⑳]|\d{1,3}[.)]|[가-하][.)])",
+    finds=("제3장", "[별표 1]"),
+    refuses="제3호",
 )
 
 Key = tuple[str, int, tuple[str, ...]]

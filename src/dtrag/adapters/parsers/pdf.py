@@ -27,6 +27,7 @@ from dtrag.core.page_starts import PageStart
 from dtrag.core.statements import stated
 from dtrag.core.text.line_kinds import is_hangul, unit_span, width
 from dtrag.core.text.line_wrapping import breaks_words, ends_word
+from dtrag.core.text.patterns import explained
 from dtrag.errors import ParseFailed
 
 MAX_PAGES = 20_000
@@ -42,11 +43,17 @@ TABLE = -2
 """Level of a table among headings (1 to 6) and paragraphs (0)."""
 
 _LOG = logging.getLogger(__name__)
-_ITEM = re.compile(r"(?:[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]|제\s?\d+\s?[장절조관편])\s?(?=\S)")
+_ITEM = explained(
+    r"(?:[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]|제\s?\d+\s?[장절조관편])\s?(?=\S)",
+    finds=("1. 목적", "가. 대상"),
+    refuses=("1. ", "제3호 서식"),
+)
 _MARK_ALONE = re.compile(r"[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]")
 """The mark of an item whose text is placed by itself."""
-_CONTENTS_ROW = re.compile(
-    r"\S.{0,80}?(?:\s|[.·…]{3,})\s*\d{1,3}(?:-\d{1,4}){1,3}|\S.{0,80}?(?:[.·…]\s?){4,}\s*\d{1,4}"
+_CONTENTS_ROW = explained(
+    r"\S.{0,80}?(?:\s|[.·…]{3,})\s*\d{1,3}(?:-\d{1,4}){1,3}|\S.{0,80}?(?:[.·…]\s?){4,}\s*\d{1,4}",
+    finds=("교원인사규정 2-1-1", "총칙 ..... 3"),
+    refuses="총칙 ... 3",
 )
 """A row of a table of contents: a name, and its code or page."""
 _OPENING, _CLOSING = r"[<〈\[(（【「〔［]", r"[>〉\])）】」〕］]"

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from dtrag.core.text.analysis import normalise
 from dtrag.core.text.hidden_characters import has_controls
+from dtrag.core.text.patterns import explained
 
 AttemptKind = Literal["path_traversal", "injection", "bypass"]
 KINDS: tuple[AttemptKind, ...] = get_args(AttemptKind)
@@ -22,12 +23,14 @@ MOST_VALUES = 2_000
 _PROTOTYPE = frozenset({"__proto__", "prototype", "constructor"})
 _SWITCHES = frozenset({"bypass", "bypass_attempt", "bypass_filter", "bypass_filters", "filter_bypass"})
 _NOTHING = frozenset({"null", "undefined"})
-_OPERATORS = re.compile(
+_OPERATORS = explained(
     r"\b(?:or|and)\s+(['\"]?)(\w+)\1\s*=\s*(['\"]?)\2\3"  # or 1=1, and 'a'='a
     r"|\bunion\s+(?:all\s+)?select\b"
     r"|['\"`]\s*;|;\s*(?:drop|delete|update|insert|alter|truncate)\b"
     r"|['\"`]\s*(?:--|\bor\b|\band\b)"
-    r"|/\*|\*/"
+    r"|/\*|\*/",
+    finds=("x or 1=1", "'; drop table"),
+    refuses=("day or year=2024", "the union selects"),
 )
 _UP = re.compile(r"(?:^|[/\\])\s*\.\.\s*(?:$|[/\\])|%2e%2e")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dtrag.core.text.analysis import normalise
 from dtrag.core.text.linguistics import asks_date, asks_number, asks_person, asks_whether, counted_answer
+from dtrag.core.text.patterns import explained
 
 MAX_SPANS = 6
 LONGEST_READ = 4_000
@@ -27,12 +28,14 @@ _WRITTEN_NUMBER = (
 )
 _NUMBER = re.compile(rf"{_FIGURE}{_LIMIT}|{_WRITTEN_NUMBER}")
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = re.compile(
+_DATE = explained(
     r"\d{4}\s?[년.]\s?(?:\d{1,2}\s?[월.]\s?(?:\d{1,2}\s?일?)?)?"
     r"|\d{1,2}\s?월(?:\s?\d{1,2}\s?일)?(?:\s?(?:초|말|중순))?|매\s?[월주]\s?\d{1,2}\s?일"
     rf"|(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}}(?!\d))?(?:,? \d{{4}})?|\b(?:1\d|20)\d\d\b"
     r"|\b\d{1,2}(?::\d\d)(?: ?[ap]\.?m\.?)?"
-    r"|(?:오전|오후)\s?\d{1,2}\s?시(?:\s?\d{1,2}\s?분)?|\d{1,2}\s?시(?:\s?\d{1,2}\s?분)?"
+    r"|(?:오전|오후)\s?\d{1,2}\s?시(?:\s?\d{1,2}\s?분)?|\d{1,2}\s?시(?:\s?\d{1,2}\s?분)?",
+    finds=("2024년 3월 1일", "오전 9시"),
+    refuses=("3일", "3:1"),
 )
 _ASKS_VALUE = re.compile(r"몇|얼마|언제|며칠|누구|누가|\bhow (?:many|much|long|often)\b|^\s*(?:when|who)\b", re.I)
 _DIGITS = re.compile(r"\d+")
@@ -40,20 +43,27 @@ _NO_NAME = (
     r"(?!(?:The|On|In|At|By|For|If|When|A|An|All|Every|No|Each|This|That|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday"
     r"|Sunday|January|February|March|April|May|June|July|August|September|October|November|December)\b)"
 )
-_PERSON = re.compile(
+_PERSON = explained(
     rf"\b(?:Mr|Mrs|Ms|Dr)\.? [A-Z][a-z]+|\b{_NO_NAME}[A-Z][a-z]+(?: {_NO_NAME}[A-Z][a-z]+)+"
-    r"|[가-힣]{1,8}(?:위원장|총장|처장|학장|원장|소장|센터장|팀장|실장|부장|주임|교수|위원회|담당자)"
+    r"|[가-힣]{1,8}(?:위원장|총장|처장|학장|원장|소장|센터장|팀장|실장|부장|주임|교수|위원회|담당자)",
+    finds=("Dr. Miller", "교무처장"),
+    refuses=("Miller", "위원회"),
 )
-_RULE = re.compile(
+_RULE = explained(
     r"할 수 (?:있|없)[가-힣]*|(?:하|받|주|쓰|내)지 (?:못|않|아니)[가-힣 ]{0,4}다|아니 ?된다|안 된다"
     r"|하여야 한다|해야 한다|금지\S{0,3}|허용\S{0,3}|불가\S{0,3}"
     r"|\b(?:may|must|can|shall|need|is|are)(?: ?not|n't)?(?: be)? "
     r"(?:allowed|permitted|required|forbidden|prohibited)\b"
-    r"|\b(?:may|must|can|shall|cannot)(?: not)?\b"
+    r"|\b(?:may|must|can|shall|cannot)(?: not)?\b",
+    finds=("신청할 수 있다", "must not"),
+    refuses=("할 수단", "mayor"),
 )
 
-_NO_VALUE = re.compile(
-    r"[<〈\[(][^<>〈〉\[\]()]*(?:개정|신설|삭제|전문|시행)[^<>〈〉\[\]()]*[>〉\])]|^\s*(?:\d{1,3}[.)]|[①-⑳])", re.M
+_NO_VALUE = explained(
+    r"[<〈\[(][^<>〈〉\[\]()]*(?:개정|신설|삭제|전문|시행)[^<>〈〉\[\]()]*[>〉\])]|^\s*(?:\d{1,3}[.)]|[①-⑳])",
+    flags=re.M,
+    finds=("<개정 2020. 3. 1.>", "1) 대상"),
+    refuses="개정 2020. 3. 1.",
 )
 """Marks of amendments, and the numbers of items and paragraphs."""
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from dtrag.core.text.analysis import STOP_WORDS, language, normalise, terms
 from dtrag.core.text.numbers import LATIN, NUMBER, numbers_in, spelt_numbers
+from dtrag.core.text.patterns import explained
 from dtrag.core.text.questions import content
 from dtrag.core.text.sentences import AnalysedSentence, Preceding, sentences_after
 
@@ -37,12 +38,17 @@ _NAME = re.compile(r"(?<![\w.])[A-Z][\w&'’-]*\w")
 _NOUN = re.compile(
     r"(?<![가-힣])[가-힣]{2,6}?(?=(?:은|는|이|가|을|를|의|에서|에게|으로|로|와|과|이다|입니다)(?:[\s.,]|$))"
 )
-_ENDING = re.compile(
+_ENDING = explained(
     r"(?<=[가-힣])(?:하였습니다|되었습니다|했습니다|됐습니다|입니다|합니다|됩니다|습니다|이라고|하였다|되었다|했다|됐다"
-    r"|한다|된다|이다|였다|하며|되며|하고|되고|하여|되어|해야|되는|하는|하지|되지|하면|되면|할|될|한|된|함|됨|다)(?=[\s.,;:!?)\]]|$)"
+    r"|한다|된다|이다|였다|하며|되며|하고|되고|하여|되어|해야|되는|하는|하지|되지|하면|되면|할|될|한|된|함|됨|다)(?=[\s.,;:!?)\]]|$)",
+    finds="신청한다.",
+    refuses="신청한다고",
 )
-_DENIED_EN = re.compile(
-    r"\b(?:not|no|never|none|nor|neither|cannot|without|nobody|nothing|hardly|barely)\b|n['’]t\b", re.I
+_DENIED_EN = explained(
+    r"\b(?:not|no|never|none|nor|neither|cannot|without|nobody|nothing|hardly|barely)\b|n['’]t\b",
+    flags=re.I,
+    finds=("isn't", "without leave"),
+    refuses="notice",
 )
 _MODAL = frozenset({"must", "shall", "need", "may", "can", "ever", "allow", "permit"})
 """Words that depend on a negation."""

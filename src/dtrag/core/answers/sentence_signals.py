@@ -23,6 +23,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, term_id, terms
 from dtrag.core.text.linguistics import asks_date, asks_number, asks_one_thing, asks_person, counted_answer
+from dtrag.core.text.patterns import explained
 from dtrag.core.text.questions import content, weighted_terms
 
 Scores = NDArray[np.float64]
@@ -65,9 +66,11 @@ COMPLETE_NOVELTY = 20
 FOCUS_TERMS = 2
 """Last terms of a Korean question's content that say what it asks for."""
 
-_DATE = re.compile(
+_DATE = explained(
     r"\b1\d{3}\b|\b20\d\d\b|\d{1,4}\s?[년월]|centur|\b(?:January|February|March|April|May|June|July|August|September"
-    r"|October|November|December)\b"
+    r"|October|November|December)\b",
+    finds=("in March", "3월"),
+    refuses=("march", "2124"),
 )
 _FIGURE = re.compile(r"\d[\d,.]*")
 _COUNTED = re.compile(r"[일이삼사오육칠팔구십백천두세네]+\s?(?:명|개|회|일|년|월|학기|학점|원|권|시간|차례|번)")
@@ -78,9 +81,11 @@ _PERSON = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z]+|[가-힣]{2,4}(?:장|씨|교수
 _ASKS_LIMIT = re.compile(r"최대|까지|한도|제한|limit|maximum|at most|up to", re.I)
 _ASKED_NOUN = re.compile(r"\b(?:what|which|whose)\s+(\w+)", re.I)
 _COUNTED_NOUN = re.compile(r"\bhow (?:many|much)\s+(\w+)", re.I)
-_PRONOUN = re.compile(
+_PRONOUN = explained(
     r"(?:He|She|It|They|This|These|Those|His|Her|Its|Their)\b"
-    r"|(?:이|그|그는|그녀|이는|이것|이들|그의|또한|그러나|하지만|이에|이후)\b"
+    r"|(?:이|그|그는|그녀|이는|이것|이들|그의|또한|그러나|하지만|이에|이후)\b",
+    finds=("They", "그는"),
+    refuses=("Theirs", "그러한"),
 )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from dtrag.core.text.analysis import normalise
+from dtrag.core.text.patterns import explained
 
 _ENGLISH = (
     "increas~|rais~|rise|rises|rising|risen|rose|grow|grows|growing|growth|grew|higher|more|enhanc~|elevat~|promot~|activat~"
@@ -77,10 +78,12 @@ def _alternatives(words: str) -> str:
 
 
 _OPPOSITES = (*_sides(_ENGLISH), *_sides(_KOREAN))
-_QUANTIFIERS = re.compile(
+_QUANTIFIERS = explained(
     r"\b(?:all|every|each|only|always|entire|whole|sole|most|both|none|any|exclusively|completely|solely|unique|best|worst)\b"
     r"|(?<![가-힣])(?:모든|모두|전부|오직|유일|항상|언제나|늘(?=\s)|가장|최고|최초|최대|결국|이제|아무|완전|전혀|반드시|절대|제일|매우|또한|다시|여전히)"
-    r"|(?<=[가-힣])(?:뿐|밖에|만)(?=\s|이|을|를|의|은|$)"
+    r"|(?<=[가-힣])(?:뿐|밖에|만)(?=\s|이|을|를|의|은|$)",
+    finds=("only", "학생만"),
+    refuses=("wholesale", "만료", "늘어난"),
 )
 
 

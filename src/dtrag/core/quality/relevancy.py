@@ -12,6 +12,7 @@ from dtrag.core.quality.refusals import is_refusal
 from dtrag.core.text.analysis import language, normalise, terms
 from dtrag.core.text.linguistics import asks_date, asks_number, asks_whether, counted_answer
 from dtrag.core.text.numbers import numbers_in
+from dtrag.core.text.patterns import explained
 from dtrag.core.text.questions import content
 
 VALUE = 0.6
@@ -25,10 +26,12 @@ UNEXPLAINED = 0.5
 """Weight of a word without other wordings where some words have them; .25 to 1 give the same results."""
 FITTING = 2 / 3
 """Share of the terms of another wording that an answer has at least."""
-_ASKS_VALUE = re.compile(
+_ASKS_VALUE = explained(
     r"\bhow (?:many|much|long|old|far|often)\b|\b(?:know|tell me) (?:when|who|where)\b"
     r"|몇|얼마|언제|며칠|어떻게|어느|누가|누구",
-    re.I,
+    flags=re.I,
+    finds=("how many days", "며칠인가요"),
+    refuses="how to apply",
 )
 """A question for a value, even in the form of one for yes or no ("Do you know when …?")."""
 _WHO = re.compile(r"\b(?:who|whom|whose)\b|누가|누구", re.I)
@@ -37,11 +40,13 @@ _CAPITALISED = re.compile(r"(?<![\w.])[A-Z][\w'’-]*")
 _KOREAN_NUMBER = re.compile(
     r"\d|[한두세네다섯여섯일곱여덟아홉열일이삼사오육칠팔구십백천만]+\s?(?:명|개|회|번|년|월|일|주|학기|시간|원|배|권)"
 )
-_TIME = re.compile(
+_TIME = explained(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday"
     r"|wednesday|thursday|friday|saturday|sunday|century|before|after|during|until|once|when|every)\b"
     r"|(?:때|후|전|동안|즉시|매년|매월|까지|시기|세기|년|월|일)(?:에|부터|까지|의|이|은|는|\s|$|[.,])",
-    re.I,
+    flags=re.I,
+    finds=("every Monday", "매년 신청"),
+    refuses=("Mondays", "전체"),
 )
 
 

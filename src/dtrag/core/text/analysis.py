@@ -15,6 +15,8 @@ from hashlib import blake2b
 
 import Stemmer
 
+from dtrag.core.text.patterns import explained
+
 ANALYZER = "words-bigrams-1"
 
 TERM_SPACE = 1_000_000_000
@@ -32,13 +34,16 @@ _HANGUL = re.compile(r"[가-힣]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS = re.compile(r"[A-Za-z]+")
 _ARTICLE = r"제\s?\d{1,4}\s?조(?:의\s?\d{1,3})?"
-_CJK = "\u3040-\u30ff\u3400-\u9fff"
-_TOKEN = re.compile(
-    rf"(?P<article>{_ARTICLE})"
-    r"|(?P<hangul>[가-힣]+)"
-    rf"|(?P<cjk>[{_CJK}]+)"
-    r"|(?P<latin>[a-z0-9]+(?:[._+#/&'’-]+[a-z0-9]+)*(?:\+\+|#)?)"
-    rf"|(?P<other>(?:(?![가-힣{_CJK}a-z0-9_])\w)+)"
+CJK = "\u3040-\u30ff\u3400-\u9fff"
+LATIN_OR_OTHER = (
+    r"(?P<latin>[a-z0-9]+(?:[._+#/&'’-]+[a-z0-9]+)*(?:\+\+|#)?)"
+    rf"|(?P<other>(?:(?![가-힣{CJK}a-z0-9_])\w)+)"
+)
+"""Words in neither Hangul nor Chinese characters nor Kana, in a pattern."""
+_TOKEN = explained(
+    rf"(?P<article>{_ARTICLE})|(?P<hangul>[가-힣]+)|(?P<cjk>[{CJK}]+)|{LATIN_OR_OTHER}",
+    finds=("c++", "제3조"),
+    refuses="_ ++",
 )
 _PART = re.compile(r"[a-z0-9]+")
 _SPACE = re.compile(r"\s+")
@@ -46,12 +51,16 @@ _IDENTIFIER = re.compile(r"\d|[._+#/&]")
 _stemmer = Stemmer.Stemmer("english")
 _stemmer.maxCacheSize = 0  # our own cache below holds the stems
 
-_SENTENCE_END = re.compile(
-    r"""(?<=[.!?。？！…])(?P<closing>["'”’)\]]*)\s+(?=["'“‘(\[]?[A-Z0-9가-힣一-鿿①-⑳])|\n+\s*|(?<=\S)\s*(?=[①-⑳])"""
+_SENTENCE_END = explained(
+    r"""(?<=[.!?。？！…])(?P<closing>["'”’)\]]*)\s+(?=["'“‘(\[]?[A-Z0-9가-힣一-鿿①-⑳])|\n+\s*|(?<=\S)\s*(?=[①-⑳])""",
+    finds=("끝. 다음", "하나②"),
+    refuses="e.g. this",
 )
-_ABBREVIATION = re.compile(
+_ABBREVIATION = explained(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|al|e\.g|i\.e|cf|No|Nos|Fig|Figs|Eq|Inc|Ltd|Co|Corp|approx|Vol|pp?)\.$"
-    r"|(?:^|\s)(?:[0-9]{1,2}|[가-하])\.$|\d{4}\.\s?\d{1,2}\.$"
+    r"|(?:^|\s)(?:[0-9]{1,2}|[가-하])\.$|\d{4}\.\s?\d{1,2}\.$",
+    finds=("see Fig.", "2024. 3."),
+    refuses=("the config.", "of 100."),
 )
 _YEAR_OF_DATE = re.compile(r"\d{4}\.\s*(?=\d)")
 """A year that a month follows (`2024. 3. 1.`); "in 1952. They" ends a sentence."""

@@ -14,6 +14,7 @@ from typing import Literal
 from dtrag.core.text.analysis import STOP_WORDS, normalise, terms
 from dtrag.core.text.compounds import compounds_of, is_sibling
 from dtrag.core.text.linguistics import PARTICLE
+from dtrag.core.text.patterns import explained
 from dtrag.core.text.questions import content
 
 Kind = Literal["alone", "refers", "contrast", "attribute"]
@@ -36,28 +37,33 @@ TOPIC = 2
 """Longest bare topic, in written words; FRAGMENT in a question that begins with a connective such as "그럼"."""
 
 _EDGES = ".,;:!?\"'“”‘’「」『』()[]{}<>…"
-_ALSO = re.compile(
+_ALSO = explained(
     r"^\s*(?:(?:그럼|그러면|그렇다면|그런데|근데|그리고|하지만|그래도|반면|반대로|아니면|그래서)(?=[\s,])[\s,]*"
     r"|(?:and|but|so|also|or|then|ok|okay|what about|how about)\b[\s,]*)+",
-    re.I,
+    flags=re.I,
+    finds=("그럼 휴학은?", "And for staff?"),
+    refuses=("그럼에도", "Andy's leave"),
 )
 _ABOUT = re.compile(r"^\s*(?:(?:and|but|so|ok|okay)[\s,]+)?(?:what|how) about\b", re.I)
 _TOPIC_ONLY = re.compile(r"(?:은|는|도|이?라면|의 경우(?:는|에는|엔)?|경우(?:는|에는|엔)?)(?:요)?\s*[?？]?\s*$")
 _GENITIVE = re.compile(r"[가-힣]의\s(?!경우)")
-_PREPOSITION = re.compile(
-    r"^\s*(?:for|in|on|with|without|at|by|during|after|before|from|to|as|if|when|per|outside|inside)\b", re.I
-)
-_NEXT_PHRASE = re.compile(r"\s(?:for|in|on|with|without|at|by|during|after|before|from|to|as|if|when|of|per)\s", re.I)
-_KOREAN_REFERENCE = re.compile(
+_PREPOSITIONS = "for|in|on|with|without|at|by|during|after|before|from|to|as|if|when|per"
+_PREPOSITION = re.compile(rf"^\s*(?:{_PREPOSITIONS}|outside|inside)\b", re.I)
+_NEXT_PHRASE = re.compile(rf"\s(?:{_PREPOSITIONS}|of)\s", re.I)
+_KOREAN_REFERENCE = explained(
     r"(?:^|(?<=\s))(?:그것|그건|그게|그걸|이것|이건|이게|이걸|거기|그때|그분|그들|그녀|그는|그가|그의|그를|그에게|그럴|그렇게|이렇게"
     r"|이때|여기)(?:[가-힣]{0,3})(?=[\s?,.]|$)"
-    r"|(?:^|(?<=\s))(?:그|이|해당|위의|앞의|앞서|방금)\s(?=[가-힣])"
+    r"|(?:^|(?<=\s))(?:그|이|해당|위의|앞의|앞서|방금)\s(?=[가-힣])",
+    finds=("그것은 언제?", "이 규정"),
+    refuses=("그림은 언제?", "이유는"),
 )
-_ENGLISH_REFERENCE = re.compile(
+_ENGLISH_REFERENCE = explained(
     r"\b(?:it|its|itself|they|them|their|theirs|he|him|his|she|her|hers|those|these|this|the same|the latter"
     r"|the former)\b|\bthat\b(?=\s*(?:\?|$|is\b|was\b|are\b|were\b|mean|appl|include|happen|cost|take|work))"
     r"|(?<=\bof )that\b|(?<=\bfor )that\b|(?<=\bafter )that\b|(?<=\bbefore )that\b|\bthere\s*\?",
-    re.I,
+    flags=re.I,
+    finds=("what about it?", "after that"),
+    refuses="the item that I want",
 )
 _EXPLETIVE = re.compile(r"\bit\b(?=.{0,200}\bto\b)|\b(?:is|was) it (?:that|who)\b", re.I)
 _ATTRIBUTES = frozenset(
@@ -178,10 +184,12 @@ def _reference(body: str) -> int | None:
     return min(places, default=None)
 
 
-_QUESTION_WORD = re.compile(
+_QUESTION_WORD = explained(
     r"\b(?:what|which|who|whom|whose|where|why|how|is|are|was|were|do|does|did|can|could|must|should|may|will)\b"
     r"|몇|얼마|언제|어디|누가|누구|무엇|무슨|어떤|어떻게|왜|며칠|나요|까요|는가|은가|인가",
-    re.I,
+    flags=re.I,
+    finds=("which form", "몇 명"),
+    refuses="whatever form",
 )
 
 
@@ -189,11 +197,13 @@ def _asks(text: str) -> bool:
     return bool(_QUESTION_WORD.search(text))
 
 
-_KOREAN_ASKING = re.compile(
+_KOREAN_ASKING = explained(
     r"(?:얼마나|얼마|언제|어디|어디서|며칠|몇|왜|누가|누구|뭐|무엇|어떻게|어떤|무슨)"
     r"(?:은|는|이|가|을|를|까지|부터|인가|인가요|이야|야|예요|이에요|나|서|에|에서|로|해|하나요)?"
     r"|(?:돼|되|해|하|있|없)(?:어|나|나요|요|는가|는지|니|지|지요|을까|을까요)?|이야|인가|인가요|이에요|예요|야|요|일까"
-    r"|몇?\s?(?:명|번|일|개|회|년|원)(?:이야|인가|인가요|까지)?"
+    r"|몇?\s?(?:명|번|일|개|회|년|원)(?:이야|인가|인가요|까지)?",
+    finds=("얼마인가요", "있나요"),
+    refuses="수업료",
 )
 
 

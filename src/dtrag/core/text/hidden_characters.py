@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from dtrag.core.text.patterns import explained
+
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ZERO_WIDTH = "\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
 _TAGS = "\U000e0000-\U000e007f"
@@ -28,10 +30,12 @@ _NAMES = (
     "|s|sys|system|user|assistant|human|inst|think|thinking|tool_call|tool_calls|tool_response|tool_results"
     "|function_call|begin_of_text|start_header_id|end_header_id|eot_id|turn|channel|message"
 )
-_TEMPLATE = re.compile(
+_TEMPLATE = explained(
     rf"<(?=[|｜])|(?<=[|｜])>|<{{1,2}}(?=/?(?:{_NAMES})>)"
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|THINK|IMG)\])",
-    re.I,
+    flags=re.I,
+    finds=("<|im_start", "[INST]"),
+    refuses=("x < y", "[INSTALL]"),
 )
 
 

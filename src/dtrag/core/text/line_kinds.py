@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from dtrag.core.text.patterns import explained
+
 LONGEST_HEADING = 60
 """Width in cells of a heading that only its form tells (a Hangul syllable takes two cells)."""
 MOST_HEADING_WORDS = 9
@@ -17,56 +19,77 @@ LONGEST_ENTRY = 240
 
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]")
 _TERMINATED = re.compile(r"[.!?。？！…;][\"'”’)\]>〉]*$")
-_CONTENTS = re.compile(r"(?:\.{3,}|…{2,}|·{3,}|‥{2,}|(?:\s?[.·]\s){3,}[.·]?|_{4,}|-{4,})\s*(?:[ivxlc]{1,6}|\d{1,4})$")
+_CONTENTS = explained(
+    r"(?:\.{3,}|…{2,}|·{3,}|‥{2,}|(?:\s?[.·]\s){3,}[.·]?|_{4,}|-{4,})\s*(?:[ivxlc]{1,6}|\d{1,4})$",
+    finds="총칙 ..... 3",
+    refuses=("총칙 .. 3", "총칙 ..."),
+)
 _NUMERALS = frozenset("0123456789ivxlcIVXLC")
 _NAMES_UNIT = re.compile(r"단위|[Uu](?:nits?|NITS?)|\((?:[A-Za-z]+ ){0,2}in ")
 _CONTENTS_TITLE = re.compile(r"[<\[(]?\s*(?:목\s*차|차\s*례|(?:table of )?contents)\s*[>\])]?$", re.I)
 _LISTED = re.compile(r"\S\s+\d{1,4}$")
-_PAGE = re.compile(
+_PAGE = explained(
     r"[-–—]\s*\d{1,4}\s*[-–—]$|\d{1,4}(?:\s*/\s*\d{1,4})?$"
     r"|(?:page|p\.|쪽|페이지)\s?\d{1,4}(?:\s?(?:of|/)\s?\d{1,4})?$|\d{1,4}\s?(?:쪽|페이지|page)$"
     r"|.{0,70}(?:\s{2,}|\t|[|·•]\s?|\[)page\s\d{1,4}(?:\s?(?:of|/)\s?\d{1,4})?\]?$",
-    re.I,
+    flags=re.I,
+    finds=("- 12 -", "page 3 of 9"),
+    refuses="3쪽 참조",
 )
 _LETTER = re.compile(r"[^\W_]")
 _RULE = re.compile(r"[-=_~*+|:#─━═│┼┬┴├┤┌┐└┘.\s]{3,}$")
-_DIVISION = re.compile(
+_DIVISION = explained(
     r"제\s?\d{1,4}\s?(?:편|장|절|관|조)(?:\s?의\s?\d{1,3})?"
-    r"(?:\s*[(（][^()（）]{0,60}[)）]|(?<!조)(?:\s+\S{1,20}){0,4})?(?:\s*[<〈\[][^<>〈〉\[\]]{0,80}[>〉\]])*$"
+    r"(?:\s*[(（][^()（）]{0,60}[)）]|(?<!조)(?:\s+\S{1,20}){0,4})?(?:\s*[<〈\[][^<>〈〉\[\]]{0,80}[>〉\]])*$",
+    finds="제2장 학생",
+    refuses="제2조에 따라",
 )
-_ARTICLE_ONLY = re.compile(
-    r"제\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3})?\s*(?:[(（][^()（）]{0,60}[)）])?(?:\s*[<〈\[][^<>〈〉\[\]]{0,80}[>〉\]])*$"
+_ARTICLE_ONLY = explained(
+    r"제\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3})?\s*(?:[(（][^()（）]{0,60}[)）])?(?:\s*[<〈\[][^<>〈〉\[\]]{0,80}[>〉\]])*$",
+    finds=("제3조(목적)", "제5조의2 <삭제>"),
+    refuses="제3조(목적) 이 규정은",
 )
-_FORM = re.compile(
-    r"[\[<〈【(「]?\s*(?:별지|별표|별첨|붙임|첨부|서식|양식)\s*"
-    r"(?:제?\s?\d{1,3}(?:-\d{1,3})?\s?호?(?:\s?의\s?\d{1,2})?)?\s*(?:서식|양식)?\s*[\]>〉】)」]"
-    r"|(?:별지|별표)\s*제?\s?\d{1,3}(?:-\d{1,3})?\s?호?(?:\s?의\s?\d{1,2})?(?:\s*(?:서식|양식))?(?=\s|[<〈(\[]|$)"
+_FORM_NUMBER = r"제?\s?\d{1,3}(?:-\d{1,3})?\s?호?(?:\s?의\s?\d{1,2})?"
+_FORM = explained(
+    rf"[\[<〈【(「]?\s*(?:별지|별표|별첨|붙임|첨부|서식|양식)\s*(?:{_FORM_NUMBER})?\s*(?:서식|양식)?\s*[\]>〉】)」]"
+    rf"|(?:별지|별표)\s*{_FORM_NUMBER}(?:\s*(?:서식|양식))?(?=\s|[<〈(\[]|$)",
+    finds=("[별지 제1호 서식]", "별표 3"),
+    refuses="별표 3에 따라",
 )
-_FORM_TITLE = re.compile(
+_FORM_TITLE = explained(
     r"[가-힣ㆍ·\s]{0,22}(?:신청서|신청원|원서|확인서|서약서|동의서|계획서|보고서|증명서|추천서|평가서|명세서|청구서|승낙서"
-    r"|위임장|대장|명부|조서|각서|의뢰서|통지서|신고서|요청서|허가서|서식|양식)\s*(?:\([^()]{0,20}\))?$"
+    r"|위임장|대장|명부|조서|각서|의뢰서|통지서|신고서|요청서|허가서|서식|양식)\s*(?:\([^()]{0,20}\))?$",
+    finds=("휴학 신청서", "서약서(교원용)"),
+    refuses="신청서를 낸다",
 )
-_CAPTION = re.compile(
+_CAPTION = explained(
     r"[<〈\[【(]?\s*(?:표|그림|도표|사진|table|figure|fig\.?|chart|exhibit)\s?\d{1,3}(?:[-.]\d{1,3})?\s*"
     r"(?:[\]>〉】)]|[.:](?:\s|$)|\s+(?=\S))",
-    re.I,
+    flags=re.I,
+    finds=("<표 1>", "Figure 2: Costs"),
+    refuses="표 1의",
 )
 _CAPTION_MARKED = re.compile(r"[<〈\[【(]|[^\d]{1,8}\d{1,3}(?:[-.]\d{1,3})?\s*[.:\]>〉】)]")
-_UNIT = re.compile(
+_UNIT = explained(
     r"[(\[（<]\s*(?:금액\s?)?(?:단위|units?)\s*[:：]\s*[^()\[\]（）<>\n]{1,40}(?:\([^()\n]{1,20}\)[^()\[\]\n]{0,10})?[)\]）>]"
     r"|(?:금액\s?)?(?:단위|units?)\s*[:：]\s*[^()\[\]（）<>|\n]{1,40}$"
     r"|\((?:(?:all )?(?:amounts|figures|prices|fees|costs|values|rates|weights|sizes) )?in\s[^()\n]{2,40}\)",
-    re.I,
+    flags=re.I,
+    finds=("(단위: 원)", "(in thousands)"),
+    refuses="단위: 원 | 비고",
 )
-_NUMBERED = re.compile(
-    r"(?:\d{1,2}(?:\.\d{1,2}){1,3}\.?|[IVX]{1,5}\.|[Ⅰ-Ⅻ]\.?|(?:chapter|section|part|appendix)\s\w+[.:]?)\s+", re.I
+_NUMBERED = explained(
+    r"(?:\d{1,2}(?:\.\d{1,2}){1,3}\.?|[IVX]{1,5}\.|[Ⅰ-Ⅻ]\.?|(?:chapter|section|part|appendix)\s\w+[.:]?)\s+",
+    flags=re.I,
+    finds=("1.2 Scope", "Chapter 3 Leave"),
+    refuses="1. Scope",
 )
 _END_INSIDE = re.compile(r"[.!?。？！…][\"'”’)\]>〉]*(?:\s|$)")
 _KEY_VALUE = re.compile(r"(?:[A-Z][\w/-]*(?: [\w/-]+){0,2}|[가-힣][가-힣\s]{0,11})\s?[:：]\s*\S")
 _TOPIC = re.compile(r"[가-힣](?:은|는|을|를|에게|에서|으로|까지|부터)(?:\s|$)")
 _PREDICATE = re.compile(r"(?:다|요|까|함|됨|음|임|것|바람|바랍니다|하기|하지)[)\]]?$")
 _LETTERS = "가나다라마바사아자차카타파하거너더러머버서어저처커터퍼허"
-_MARKER = re.compile(
+_MARKER = explained(
     r"(?P<bullet>[-–—•·▪◦○●■□▶▷►◆◇☞☐☑✓✔※*∙ㆍ‣])[ \t]+(?=\S)|(?P<touching>[•▪◦○●■□▶▷►◆◇☞☐☑✓✔※‣])(?=\S)"
     r"|(?P<circled>[①-⑳㉑-㉟㊱-㊿])[ \t]*"
     r"|(?P<number>\d{1,3})\.(?!\d|[ \t]?\d{1,2}\.)(?:[ \t]*(?=[^\s\d])|[ \t]+(?=\S)|$)"
@@ -75,23 +98,29 @@ _MARKER = re.compile(
     rf"|\((?P<roundletter>[{_LETTERS}])\)[ \t]*(?=\S)"
     rf"|(?P<halfletter>[{_LETTERS}])\)[ \t]*(?=\S)"
     r"|(?P<latin>[a-zA-Z])[.)][ \t]+(?=\S)|\((?P<roundlatin>[a-zA-Z])\)[ \t]*(?=\S)"
-    r"|\((?P<roman>[ivx]{2,5})\)[ \t]*(?=\S)"
+    r"|\((?P<roman>[ivx]{2,5})\)[ \t]*(?=\S)",
+    finds=("• 대상", "(iv) fees"),
+    refuses=("3.5 days", "-5 degrees"),
 )
-_LEAD_IN = re.compile(
+_LEAD_IN = explained(
     r"다음\s?(?:의\s)?각\s?(?:호|목|항|조|사항)|(?:다음|아래)(?:과|와)?\s?같(?:다|습니다|이|은|으며|고)"
     r"|(?:다음|아래)의?\s?(?:사항|서류|표|항목|내용|경우|업무|절차|순서|기준|요건|자료|물품)"
     r"|(?:^|\s)(?:다음|아래)(?:의|에)?\s(?!(?:날|달|해|주|번|학기|호)(?:[에의은는까부로,\s]|$))[가-힣]"
     r"|\bas follows\b|\b(?:the )?following\b(?! (?:days?|weeks?|months?|years?|mornings?|terms?|seasons?|pages?)\b)"
     r"|\b(?:listed|shown|given|set out|see|in the table) below\b|\bbelow(?=\s*[.:]?$)",
-    re.I,
+    flags=re.I,
+    finds=("다음 각 호", "as follows"),
+    refuses=("다음 날에", "the following day"),
 )
 
 
-_ENTRY = re.compile(
+_ENTRY = explained(
     r"(?:\(?\d{1,2}[.)]|\d{1,2}(?:\.\d{1,2}){1,3}\.?"
     r"|[IVX]{1,5}\.|[Ⅰ-Ⅻ]\.?|제\s?\d{1,3}\s?[장절편조]|[가-하]\.|chapter \d+|\d{1,2}(?=\s\D))"
     r"\s*\D.{0,70}\s\d{1,3}$",
-    re.I,
+    flags=re.I,
+    finds="1.2 Scope 14",
+    refuses="1.2 Scope",
 )
 _DIGITS = re.compile(r"\d+")
 _CONTINUED = re.compile(r"계속|이어서|\bcont(?:inued|['’]d|\.)", re.I)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dtrag.core.text.line_kinds import is_terminated, width
+from dtrag.core.text.patterns import explained
 
 WIDEST_WRAPPED = 130
 """Cells. Text with wider lines was not broken at a margin: its line breaks mean something."""
@@ -20,12 +21,16 @@ _HYPHEN_BREAK = re.compile(r"(?<=[A-Za-zÀ-ɏ]{2})-\n[>\s]*(?=[a-zß-ɏ])")
 _SPACE = re.compile(r"\s*\n[>\s]*|[\s\u00a0]+")
 _CELLS = re.compile(r"(?<=\S)(?:[ ]?\t\s*| {3,})(?=\S)")
 _BRACKET = re.compile(r"[<〈(\[]\s*[가-힣\d]")
-_AMENDMENT = re.compile(
+_AMENDMENT = explained(
     r"\s*[<〈](?=[^<>〈〉]{0,40}(?:개\s?정|신\s?설|삭\s?제|삽\s?입|이동\s?\d))[^<>〈〉]{0,1500}[>〉]|\s*[<〈]\s?종전[^<>〈〉]{0,120}[>〉]"
-    r"|\s*[(\[]\s*(?:전문|전부|일부|제목|본조|본항|본호|제\d+[조호]에서)?\s?(?:개정|신설|이동|삭제)\s?[,\s]*\d{2,4}\s?[.년][^()\[\]]{0,120}[)\]]"
+    r"|\s*[(\[]\s*(?:전문|전부|일부|제목|본조|본항|본호|제\d+[조호]에서)?\s?(?:개정|신설|이동|삭제)\s?[,\s]*\d{2,4}\s?[.년][^()\[\]]{0,120}[)\]]",
+    finds=("<개정 2020. 3. 1.>", "[본조신설 2019. 1. 1.]"),
+    refuses="<신청 2020. 3. 1.>",
 )
-_PARTICLE = re.compile(
-    r"(?:은|는|을|를|의|에|에서|에게|로|으로|와|과|까지|부터|이다|야|며|니다|습니다|입니다)(?=[\s.,;)\]]|$)|다(?=[.,)])"
+_PARTICLE = explained(
+    r"(?:[은는을를의와과야며]|에[서게]?|으?로|까지|부터|이다|[습입]?니다)(?=[\s.,;)\]]|$)|다(?=[.,)])",
+    finds="학생은 ",
+    refuses="은행",
 )
 """What never stands alone at the beginning of a line."""
 _WORD_END = re.compile(r"(?:[은는을를와과며고여의]|에서|에게|으로|까지|부터|하여|다만)$")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
+from dtrag.core.text.patterns import explained
+
 _AFTER = r"(?<=[가-힣0-9a-z)])"
 _PARTICLES = (
     "에서부터|으로부터|에게서|으로서|으로써|이라고|까지는|에서는|에게|에서|으로|까지|부터|마다|처럼|보다|이나|이란|하고"
@@ -21,24 +23,30 @@ _DATE = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:year|date|month|day|century|decade)|언제|몇 ?년|년도|연도",
     re.I,
 )
-_NUMBER_OR_DATE = re.compile(
+_NUMBER_OR_DATE = explained(
     rf"{_AMOUNT}\b|\bwhen\b|\bwhat (?:year|date|day|percent\w*|number|century)"
     r"|몇|얼마|언제|며칠|기간|연도|년도|날짜|시기",
-    re.I,
+    flags=re.I,
+    finds=("what year", "며칠"),
+    refuses=("whenever", "how hard"),
 )
 
 _PERSON = re.compile(r"\bwho(?:m|se)?\b|누구|누가|누군", re.I)
-_WHETHER = re.compile(
+_WHETHER = explained(
     r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would|am|has|have)\b"
     r"|(?:되나|돼|될까|되는지|됩니까|가능한|가능해|가능할|있나|있을까|있는지|있어|있습니까|괜찮|하나요|해야|허용|금지)[가-힣]*\s*[?？]*\s*$",
-    re.I,
+    flags=re.I,
+    finds=("Is it allowed?", "신청 가능한가요?"),
+    refuses=("Which is allowed", "가능한 기간은?"),
 )
 
-_COUNTER = re.compile(
+_COUNTER = explained(
     r"몇\s*(?P<counter>퍼센트|프로|학기|학점|학년|개월|시간|차례|[가-힣%])|(?P<days>며칠)"
     r"|(?P<duration>얼마\s?(?:동안|간(?=[\s의은을?]|$)|(?:쯤|나|만큼)?\s?(?:전|뒤|후)(?=[에까의은?\s]|$)"
     r"|나\s?(?:오래|길|걸|머무|지나)))|(?P<money>몇\s*만\s*원)"
-    r"|(?P<amount>얼마(?P<rank>여야|이어야|\s?이상|\s?이하|가 되어야)?)"
+    r"|(?P<amount>얼마(?P<rank>여야|이어야|\s?이상|\s?이하|가 되어야)?)",
+    finds=("몇 학기", "얼마 동안"),
+    refuses=("몇?", "얼만큼"),
 )
 _TIME_NOUN = re.compile(r"(?:기간|임기|연한|수명|일수|시간)(?=[은는이가을를의]?(?:\s|\?|$))")
 """A noun for a length of time, which "얼마" then asks for ("임기는 얼마인가요")."""
@@ -79,10 +87,12 @@ _ENGLISH_FIGURE = (
 _ENGLISH_VALUES = (
     (
         re.compile(r"\bhow (?:long|soon|quickly|early)\b|\bhow much (?:time|notice)\b", re.I),
-        re.compile(
+        explained(
             rf"{_ENGLISH_FIGURE}[ -](?:and a half )?(?:\w+ )?"
             r"(?:second|minute|hour|day|week|month|quarter|year|decade|centur)",
-            re.I,
+            flags=re.I,
+            finds="30 working days",
+            refuses="30 students",
         ),
     ),
     (
@@ -90,21 +100,30 @@ _ENGLISH_VALUES = (
         re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?[ap]\.?m\b|\b(?:noon|midnight)\b|o['’]clock", re.I),
     ),
     (
-        re.compile(
+        explained(
             r"\bhow much\b.*\b(?:cost|pay|paid|spend|earn|charge|worth)|\bhow expensive\b"
             r"|\b(?:cost|price|fee|fare|salary|fine|allowance|rate)s?\b",
-            re.I,
+            flags=re.I,
+            finds=("how much does it cost", "the fees"),
+            refuses=("how much time", "ratepayer"),
         ),
-        re.compile(r"[€$£¥₩]\s?\d|\d[\d,.]* ?(?:euros?|dollars?|pounds?|won|cents?|USD|EUR|GBP|per ?cent|%)", re.I),
+        explained(
+            r"[€$£¥₩]\s?\d|\d[\d,.]* ?(?:euros?|dollars?|pounds?|won|cents?|USD|EUR|GBP|per ?cent|%)",
+            flags=re.I,
+            finds=("€5", "20 per cent"),
+            refuses="5 days",
+        ),
     ),
 )
 """What an English question asks for -> how that is written. Questions for a number of things: the signal `counted`."""
 
 
-_ASKING_WORD = re.compile(
+_ASKING_WORD = explained(
     r"몇|며칠|얼마|언제|어떻게|어디|누가|누구|무엇|뭐|뭔|무슨|어떤|어느|왜"
     r"|\b(?:how|what|when|where|which|who|whom|whose|why)\b",
-    re.I,
+    flags=re.I,
+    finds=("어느 날", "whose"),
+    refuses="however",
 )
 
 

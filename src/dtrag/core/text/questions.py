@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 
 from dtrag.core.text.analysis import STOP_WORDS, Analyzer, normalise, term_id, terms
 from dtrag.core.text.linguistics import PARTICLE
+from dtrag.core.text.patterns import explained
 
 ASKING_WEIGHT = 0.25
 """Factor of the idf of a term that only asks: nDCG@10 korquad1-dev .951 -> .956, kobest-boolq-dev
@@ -22,7 +23,7 @@ WORD_DAMPING = 0.2
 korquad1-dev .961 -> .964, regulation articles .540 -> .550, kobest as before."""
 _HANGUL = re.compile(r"[가-힣]+")
 
-_ASKING = re.compile(
+_ASKING = explained(
     r"\s(?:할|될|볼|갈|쓸|낼|줄)?\s?수\s?(?:있|없)\S*"
     r"|(?<=[가-힣])(?:을|를|할|될|낼|갈|쓸)\s수\s?(?:있|없)\S*"
     r"|(?:^|(?<=\s))(?:(?:어떠한|어떤|무슨)\s?사유\S{0,2}|어떻게|어떠한|어떤|어느|무엇\S*|무슨|뭐\S*|뭔가요|언제\S*|어디\S*|누가|누구\S*|왜|얼마\S*|몇|며칠)(?=[\s?,.]|$)"
@@ -30,7 +31,9 @@ _ASKING = re.compile(
     r"|(?:^|(?<=\s))(?:대한|대해|대해서|대하여|관한|관해|관해서|관하여|관련\S*|따른|따라|따르면|경우\S*|때|것|곳|이유|되\S*|돼\S*|하\S*|해\S*|한|할)(?=[\s?,.]|$)"
     r"|(?<=[가-힣])(?:하고\s?싶\S*|하려면|하려고|되려면|받으려면|해야\S*|하면|되면|되나요|하나요|되는지|하는지|되는가|하는가|인가요|인가|인지|한가요"
     r"|한가|나요|까요|는가|은가|던가|는지|은지|니까|예요|에요|이야|어요|아요|해요|돼요)(?=[\s?,.]|$)"
-    r"|(?<=[가-힣]{2})(?:하였|했|였|았|었|되었|됐|된|한|하는|되는|받는|하여|해서|하고|되고)(?:는데|으며|고|나|니|던|다)?(?=[\s?,.]|$)"
+    r"|(?<=[가-힣]{2})(?:하였|했|였|았|었|되었|됐|된|한|하는|되는|받는|하여|해서|하고|되고)(?:는데|으며|고|나|니|던|다)?(?=[\s?,.]|$)",
+    finds=("신청할 수 있나요", "어떤 서류"),
+    refuses="할인 대상",
 )
 
 
@@ -118,13 +121,15 @@ _CHARACTERISTICS = tuple(declared.name for declared in fields(QueryCharacteristi
 _OPERATORS = frozenset({"and", "or", "not"})
 _OPERATOR = re.compile(r"(?:^|\s)[+\-](?=\S)|(?:^|\s)[+\-](?=\s|$)")
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|『([^』]+)』")
-_CODE = re.compile(
+_CODE = explained(
     r"제\d{1,4}조(?:의\d{1,3})?.*"  # an article of a regulation
     r"|(?=.*[^\W\d_])(?=.*\d)[\w.\-/]+"  # letters and digits in one: BM25, gpt-4
     r"|[A-Za-z0-9]+(?:[_./:#@]+[A-Za-z0-9]+)+"  # snake_case, file.names, a/path
     r"|\w*[a-z][A-Z]\w*"  # camelCase
     r"|\w+(?:\+\+|#|\(\))",  # C++, C#, call()
-    re.ASCII,
+    flags=re.ASCII,
+    finds=("snake_case", "gpt-4"),
+    refuses="Python",
 )
 _EDGES = ".,;:!?\"'“”「」『』()[]{}<>"
 LONGEST_TERM = 100

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dtrag.core.text.line_kinds import width
+from dtrag.core.text.patterns import explained
 
 MOST_HEADER_ROWS = 3
 LONGEST_HEADER_CELL = 40
@@ -25,15 +26,19 @@ _GAP = re.compile(r"(?<![.!?。,;:])(?:[ ]*\t\s*|[ ]{2,})|(?:[ ]*\t\s*|[ ]{3,})"
 _BARE = re.compile(r"[-+]?\d[\d,.]*$")
 _FIGURES = re.compile(r"\d[\d,.]*")
 _VALUE = re.compile(r"^(?:[-–—○×●✓✔OX]|없음|무료|면제|해당\s?없음|n/?a|none|free|yes|no|있음|가능|불가|미정)$", re.I)
-_PERIOD = re.compile(
+_PERIOD = explained(
     r"^(?:제?\s?\d{1,2}\s?(?:학년|학기|분기|월|차|호봉|급|주|주차|일차|회|단계|종|등급)|(?:19|20)\d\d\s?(?:년도?|학년도|회계연도|fy)?"
     r"|(?:fy\s?)?(?:19|20)\d\d(?:[-/]\d{2,4})?|q[1-4]|\d(?:st|nd|rd|th)\s\w+|(?:level|grade|year|zone|step)\s?\d+)$",
-    re.I,
+    flags=re.I,
+    finds=("1학년", "Q3"),
+    refuses=("1학년 1학기", "Q5"),
 )
-_HEADER_WORD = re.compile(
+_HEADER_WORD = explained(
     r"^(?:구\s?분|항\s?목|분\s?류|종\s?류|유\s?형|내\s?용|비\s?고|번\s?호|순\s?번|연\s?번|순\s?위|no\.?|item|type|category|description|remarks?|notes?"
     r"|kind|class|step|field|term|topic|event|service|code|과\s?목|품\s?목|단\s?계|등\s?급|직\s?급|기\s?준|세\s?부.*|대\s?상|부\s?서명?)$",
-    re.I,
+    flags=re.I,
+    finds=("구 분", "Remarks"),
+    refuses="구분자",
 )
 
 

@@ -14,6 +14,7 @@ from dtrag.core.text import line_kinds
 from dtrag.core.text.analysis import ends_in_abbreviation
 from dtrag.core.text.line_kinds import is_hangul
 from dtrag.core.text.line_wrapping import breaks_words, continues, margin
+from dtrag.core.text.patterns import explained
 from dtrag.core.text.table_units import Table, tables_in
 from dtrag.core.text.unit_types import ContextSpan, Line, TextUnits, Unit, UnitKind, lines_of
 
@@ -28,10 +29,12 @@ SENTENCES_BETWEEN = 2
 GAP_FULL = 0.8
 """Share of the margin that a line has at least if it continues behind an empty line."""
 
-_BOUNDARY = re.compile(
+_BOUNDARY = explained(
     r"""(?<=[.!?。？！…])(?P<closing>["'”’)\]]*(?:\s*[<〈][^<>〈〉\n]{0,120}[>〉])*)\s+(?:>[>\s]*)?"""
     r"""(?=["'“‘(\[]?[A-Z0-9가-힣一-鿿①-⑳])"""
-    r"""|(?<=\S)(?:\s+|(?<![조항,ㆍ·(“"\s]))(?=[①-⑳㉑-㉟](?![항호]))"""
+    r"""|(?<=\S)(?:\s+|(?<![조항,ㆍ·(“"\s]))(?=[①-⑳㉑-㉟](?![항호]))""",
+    finds=("끝. 다음", "목적 ② 범위"),
+    refuses=("제1조 ②항", "e.g. this"),
 )
 _MARK_ONLY = re.compile(r"(?:[①-⑳㉑-㉟]|\(?\d{1,3}[.)]|\(?[가-하a-z][.)]|[Ⅰ-Ⅻ]\.|[IVX]{1,5}\.|[-–—•·▪◦○●■□*])$")
 _PAIRS = re.compile(r"([^:;|\n]{1,40}): [^;\n]*; [^:;\n]{1,40}: ")

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from dtrag.core.provisions import Amendment
+from dtrag.core.text.patterns import explained
 
 LONGEST_MARK = 1_500
 """Characters of a mark: some list fifty amendments."""
@@ -30,13 +31,17 @@ _KIND_PATTERN = (
     r"(?:조\s?번호|단서\s?조항|단서|제목|조문|전\s?문|전\s?부|전\s?면|일\s?부|(?:규정|학칙|세칙|지침)?\s?명칭|후단|각\s?호)?\s?"
     r"(?:개\s?정|신\s?설|삭\s?제|폐\s?지|변\s?경|삽\s?입|이\s?동|제\s?정|시\s?행)"
 )
-_MARK = re.compile(
+_MARK = explained(
     rf"(?:(?P<before>전\s?문\s?개\s?정|개\s?정|신\s?설|삭\s?제|폐\s?지)\s?)?"
-    rf"[<〈(（\[【「〔](?P<content>[^<>〈〉()（）\[\]【】「」〔〕]{{2,{LONGEST_MARK}}})[>〉)）\]】」〕]"
+    rf"[<〈(（\[【「〔](?P<content>[^<>〈〉()（）\[\]【】「」〔〕]{{2,{LONGEST_MARK}}})[>〉)）\]】」〕]",
+    finds="<개정 2020. 3. 1.>",
+    refuses="<가>",
 )
-_TOKEN = re.compile(
+_TOKEN = explained(
     rf"(?P<date>{_DATE_PATTERN})|(?P<whole>(?:본\s?조|조(?=\s?[신개삭]))\s?)?(?P<kind>{_KIND_PATTERN})"
-    r"|종전(?:의)?|제\s?\d{1,4}\s?[조항호](?:\s?의\s?\d{1,3})?|에서|으로|일자|일부로|[항호목은는로을를와과및일자]|[\s,，.;:ㆍ·]+"
+    r"|종전(?:의)?|제\s?\d{1,4}\s?[조항호](?:\s?의\s?\d{1,3})?|에서|으로|일자|일부로|[항호목은는로을를와과및일자]|[\s,，.;:ㆍ·]+",
+    finds=("종전의", "제3조"),
+    refuses="제3장",
 )
 _ALONE = frozenset({"삭제", "전문개정"})
 """Kinds that need no date (<삭제>); (변경), (이동) and the like are ordinary words in brackets."""
@@ -44,9 +49,11 @@ _OF_ARTICLE = frozenset({"전문개정", "전부개정", "전면개정", "제목
 _HEADING = re.compile(r"제\s*+\d{1,4}\s*+조|부\s*+칙|별\s*+[표지첨]|서\s*+식")
 _PARAGRAPH = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
 _RULE = r"(?:규정|세칙|학칙|정관|규칙|기준|지침|내규|요령|준칙|강령|요강|규약|헌장|(?<!방)법|법률|영|조례|회칙|편람)"
-_WHOLE_RULE = re.compile(
+_WHOLE_RULE = explained(
     rf"(?<![가-힣])[이본]\s?(?:(?:변경|개정|일부\s?개정|전부\s?개정|전면\s?개정|신설|제정)\s?)?[가-힣]{{0,12}}?{_RULE}[은는]\s"
-    rf"(?P<clause>(?:(?!다\.\s).){{0,{LONGEST_CLAUSE}}}?)(?:시행|적용)"
+    rf"(?P<clause>(?:(?!다\.\s).){{0,{LONGEST_CLAUSE}}}?)(?:시행|적용)",
+    finds="이 규정은 2020년 3월 1일부터 시행",
+    refuses="이 규정의 시행",
 )
 _WITHOUT_SUBJECT = re.compile(
     rf"(?:^|[)）.:]\s?|시행일[은:]?\s)(?P<clause>{_DATE_PATTERN})\s?\.?\s?(?:자로|부터|부로|에|로)\s?(?:시행|적용|한다)"

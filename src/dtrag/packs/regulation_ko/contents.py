@@ -6,17 +6,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from dtrag.core.text.patterns import explained
 from dtrag.packs.regulation_ko.document_lines import DocumentLine
 from dtrag.packs.regulation_ko.heads import LONGEST_NAME, article_head, division_head, is_history
 
-_ENTRY = re.compile(
+_ENTRY = explained(
     r"(?P<name>[^\s|].{0,80}?)[\s|]*(?P<gone>[【\[(<]\s*폐\s*지\s*[】\])>])?"
-    r"(?:[\s|]+|[\s|]*[.·…․‥]{3,}[\s|]*)(?P<code>\d{1,2}(?:-\d{1,4}){1,3})(?=[\s|]|$)"
+    r"(?:[\s|]+|[\s|]*[.·…․‥]{3,}[\s|]*)(?P<code>\d{1,2}(?:-\d{1,4}){1,3})(?=[\s|]|$)",
+    finds="교원인사규정 2-1-1",
+    refuses="교원인사규정2-1-1",
 )
 _PAGE_ROW = re.compile(r"(?P<name>\S.{0,80}?)\s*(?:[.·…․‥]\s?){4,}\s*(?:\d{1,4}|-\s*\d{1,4}\s*-)$")
 _DOTS = re.compile(r"[\s·․ㆍ・‧•.,\-‐-―~｢｣「」『』]+")
-_LABEL = re.compile(
-    r"^\s*(?:(?P<before>\d{1,2}(?:-\d{1,4}){1,3})[.\s]\s*)?(?P<name>.*?)\s*(?:[【\[(<]\s*폐\s*지\s*[】\])>])?\s*$"
+_LABEL = explained(
+    r"^\s*(?:(?P<before>\d{1,2}(?:-\d{1,4}){1,3})[.\s]\s*)?(?P<name>.*?)\s*(?:[【\[(<]\s*폐\s*지\s*[】\])>])?\s*$",
+    finds="2-1-1. 교원인사규정 [폐지]",
+    refuses=(),
 )
 _CODE_AFTER = re.compile(r"(?:\s*[(\[（【<]\s*|\s)(\d{1,2}(?:-\d{1,4}){1,3})\s*[)\]）】>]?$")
 LONGEST_ROW = 400

@@ -15,6 +15,7 @@ from datetime import date, timedelta
 from dtrag.core.documents import Chunk
 from dtrag.core.editions import Edition
 from dtrag.core.provisions import Amendment
+from dtrag.core.text.patterns import explained
 from dtrag.packs.regulation_ko.amendments import (
     amendments,
     dates,
@@ -34,17 +35,23 @@ _OWN_HEADING = re.compile(
     r"(?:^|\s)제\s?\d{1,3}\s?조\s?[(（](?=시행|다른|경과|적용|폐지|일반|특례|준용)[^()（）]{0,60}[)）]"
 )
 _SENTENCE_END = re.compile(r"(?<=다\.)\s|\n")
-_PROVISION = re.compile(
+_PROVISION = explained(
     r"(?P<article>제\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3}(?!\s?[항호\d]))?)"
-    r"|(?P<appendix>별\s?[표지](?:\s?제)?\s?\d{0,3}(?:호)?(?:의\s?\d{1,2})?)"
+    r"|(?P<appendix>별\s?[표지](?:\s?제)?\s?\d{0,3}(?:호)?(?:의\s?\d{1,2})?)",
+    finds=("제3조의2", "별표 1"),
+    refuses="제3항",
 )
 _TO = re.compile(r"^(?:제?\s?\d{1,3}\s?[항호]\s?)*\s?(?:부터|내지|[~∼-])\s?$")
-_TAKES_EFFECT = re.compile(
+_TAKES_EFFECT = explained(
     r"(?P<day>\d{4}\s?(?:년\s?\d{1,2}\s?월\s?\d{1,2}\s?일|[.\-/]\s{0,2}\d{1,2}\s?[.\-/]\s{0,2}\d{1,2}\s?\.?))"
-    r"\s?(?:자로|자부터|부터|부로|에|로)?\s?(?:각각\s?)?(?P<verb>시행|적용)(?:한다|하며|하고|된다)"
+    r"\s?(?:자로|자부터|부터|부로|에|로)?\s?(?:각각\s?)?(?P<verb>시행|적용)(?:한다|하며|하고|된다)",
+    finds="2020. 3. 1.부터 시행한다",
+    refuses="2020. 3. 1. 시행하지",
 )
-_LIST_ITEM = re.compile(
-    r"(?m)^\s*\d{1,2}\.\s(?P<subject>[^:\n]{2,120}?)(?:의\s?(?:개정|신설|삭제)\s?규정)?\s?[:：]\s?(?P<day>\d{4}[^\n]{5,20})$"
+_LIST_ITEM = explained(
+    r"(?m)^\s*\d{1,2}\.\s(?P<subject>[^:\n]{2,120}?)(?:의\s?(?:개정|신설|삭제)\s?규정)?\s?[:：]\s?(?P<day>\d{4}[^\n]{5,20})$",
+    finds="1. 제3조의 개정규정: 2020년 3월 1일",
+    refuses="1. 제3조: 공포한 날",
 )
 _AMENDED = re.compile(r"개정|신설|삭제|규정")
 _QUOTED = re.compile(r"[「『｢“\"]([^」』｣”\"\n]{2,60})[」』｣”\"]")

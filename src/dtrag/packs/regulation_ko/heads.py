@@ -8,24 +8,34 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from dtrag.core.text.patterns import explained
+
 _ARTICLE = re.compile(r"제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?")
 _FIRST_PARAGRAPH = re.compile(r"①\s*(?=[(（])")
-_DIVISION = re.compile(
-    r"제\s*(?:\d{1,3}|[IVX]{1,5}|[Ⅰ-Ⅻ]|[一二三四五六七八九十]{1,3})\s*([편장절관])(?:\s*의\s*\d+)?(?=[\s.:(（<\[]|$)"
+_DIVISION = explained(
+    r"제\s*(?:\d{1,3}|[IVX]{1,5}|[Ⅰ-Ⅻ]|[一二三四五六七八九十]{1,3})\s*([편장절관])(?:\s*의\s*\d+)?(?=[\s.:(（<\[]|$)",
+    finds=("제3장 총칙", "제Ⅱ편"),
+    refuses="제3장에",
 )
-_ADDENDUM = re.compile(
-    r"[<〈\[(（【「]?\s*부\s*칙\s*[>〉\])）】」]?\s*\**\s*(?P<rest>$|[<〈\[(（【].*|①.*|\d{4}\s*[.년-].*|제\s*\d+\s*호.*)"
+_ADDENDUM = explained(
+    r"[<〈\[(（【「]?\s*부\s*칙\s*[>〉\])）】」]?\s*\**\s*(?P<rest>$|[<〈\[(（【].*|①.*|\d{4}\s*[.년-].*|제\s*\d+\s*호.*)",
+    finds=("부 칙", "부칙 <2020. 3. 1.>"),
+    refuses="부칙에 따라",
 )
 _APPENDIX_WORD = r"(?:별\s*표|별\s*지|별\s*첨|서\s*식|양\s*식|붙\s*임)"
 _APPENDIX_NUMBER = r"(?:\s*제?\s*\d+(?:\s*[-–의]\s*\d+)*\s*호?(?:\s*의\s*\d+)?(?:\s*\(\d+(?:-\d+)*\))?)"
-_APPENDIX = re.compile(
+_APPENDIX = explained(
     rf"(?:[■□◆●▣※]\s*)?(?:[<〈\[(（【「〔［]\s*(?P<inner>{_APPENDIX_WORD}{_APPENDIX_NUMBER}?\s*(?:(?:서\s*식|양\s*식)\s*(?:제?\s*\d+\s*호?)?)?)\s*[>〉\])）】」〕］]"
-    rf"|(?P<bare>(?:별\s*표|별\s*지){_APPENDIX_NUMBER}\s*(?:서\s*식|양\s*식)?)(?=\s*[<〈\[(（【]|\s*$))(?P<rest>.*)$"
+    rf"|(?P<bare>(?:별\s*표|별\s*지){_APPENDIX_NUMBER}\s*(?:서\s*식|양\s*식)?)(?=\s*[<〈\[(（【]|\s*$))(?P<rest>.*)$",
+    finds=("[별표 1]", "별지 제1호 서식"),
+    refuses="별표에 따라",
 )
 _PAIRS = {"(": ")", "（": "）", "[": "]", "【": "】", "〔": "〕"}
 _MARK_WORDS = r"(?:전문|본조|제목|일부|단서|호|항|목)?\s*(?:개\s*정|신\s*설|삭\s*제|폐\s*지|변\s*경|이\s*동|제\s*정)"
-_MARK = re.compile(
-    rf"[<〈(（\[【「]\s*(?:{_MARK_WORDS}|\d{{4}}\s*\.|(?:종전|제)[^<>\[\]]{{0,80}}이동)[^<>〈〉()（）\[\]【】「」]*[>〉)）\]】」]"
+_MARK = explained(
+    rf"[<〈(（\[【「]\s*(?:{_MARK_WORDS}|\d{{4}}\s*\.|(?:종전|제)[^<>\[\]]{{0,80}}이동)[^<>〈〉()（）\[\]【】「」]*[>〉)）\]】」]",
+    finds="<개정 2020. 3. 1.>",
+    refuses="<표 1>",
 )
 _DATED = re.compile(r"\d{2,4}\s*[.년/-]\s*\d{1,2}")
 _HISTORY_WORDS = re.compile(
@@ -34,16 +44,20 @@ _HISTORY_WORDS = re.compile(
 _BRACKETED = re.compile(r"[<〈(（\[【「].*[>〉)）\]】」]\.?$")
 _SENTENCE = re.compile(r"(?:[다함음임요]\.|[.。:;,])$|(?:한다|된다|있다|없다|는다|본다|바)$")
 _LISTED = re.compile(r"[①-⑳㉑-㊿\-*•·○□▪※]|\(?\d+\s*[.)]|[가-하ㄱ-ㅎ]\s*[.)]|제\s*\d+\s*[조항호]|[(\[<〈【|]")
-_SUFFIX = re.compile(
+_SUFFIX = explained(
     r"(?:규정|규칙|학칙|정관|세칙|지침|내규|규약|요강|강령|기준|회칙|헌장|요령|준칙|조례|법률|시행령|편람|원칙|.{3}법)"
-    r"(?:\s*[(（\[【][^)）\]】]*[)）\]】])?\**$"
+    r"(?:\s*[(（\[【][^)）\]】]*[)）\]】])?\**$",
+    finds=("인사규정", "고등교육법"),
+    refuses="교수법",
 )
 _NAME_STYLE = re.compile(r"규정\s*(?:명|제목|이름)|법령\s*명|^(?:제목|큰제목|title)$", re.IGNORECASE)
 _ABOLISHED = re.compile(r"(?:^|\s)(?:폐\s*지|이동|통합)(?:\s|$|[→:.,)>\]】(])|(?:폐지|이동|통합)(?:함|됨|되었다)")
 _EMPTY = re.compile(r"삭\s*제|폐\s*지|제\s*\d+\s*조(?:\s*의\s*\d+)?|내지|부터|까지|및|[\d\W_①-⑳㉑-㊿]")
-_CITED = re.compile(
+_CITED = explained(
     r"(?:에서|에게|에|의|을|를|와|과|는|은|이|가|및|내지|또는|부터|까지|중)"
-    r"|\s+(?:및|내지|또는|부터|까지|중|의\s|에\s|각\s*호|규정에|따라)|\s*(?:제\s*\d+\s*[항호조]|[,~∼\-])"
+    r"|\s+(?:및|내지|또는|부터|까지|중|의\s|에\s|각\s*호|규정에|따라)|\s*(?:제\s*\d+\s*[항호조]|[,~∼\-])",
+    finds=("에서", " 제3항"),
+    refuses=" 총칙",
 )
 DIVISION_RANKS = {"편": 0, "장": 1, "절": 2, "관": 3}
 LONGEST_NAME = 60

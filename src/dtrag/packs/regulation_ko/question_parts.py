@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dtrag.core.text.patterns import explained
 from dtrag.core.text.questions import content
 
 MAX_PARTS = 3
@@ -13,7 +14,7 @@ MIN_CONTENT_WORDS = 2
 _EMBEDDED = r"[는은인한던을할될갈쓸낼된온난]지"
 """The ending of an embedded question (나오는지)."""
 _NO_PERSON = "".join(rf"(?<!{end})" for end in ("자", "들", "친구", "선배", "트", "님", "가족", "사람"))
-_BOUNDARY = re.compile(
+_BOUNDARY = explained(
     rf"(?P<nouns>(?<=[가-힣]{{2}}){_NO_PERSON}(?:이랑|(?<!이)랑|와|(?<!학)(?<![교결효성통초경전공의외내치부])과|(?<=[휴복입편장]학)과)"
     r"\s+(?!함께|같[은이]|다[른르]|달리|관련|비교|동일|무관|상관|별도|차이|맞)(?!.*(?:달라|다르|다른가|똑같|겹[치쳐])))"
     r"|(?P<joint>[.,]?\s+(?:그리고|그러면|그럼|또한?|및|and(?=\s+(?:how|what|when|where|who|which|can|do|does|is|are"
@@ -22,7 +23,9 @@ _BOUNDARY = re.compile(
     rf"|(?<={_EMBEDDED})(?:,\s*|(?:랑|와|도)\s+|\s+(?=.*{_EMBEDDED}(?:\s|를|$)))"
     r"|(?<=[요까죠지니야해어]),\s+"
     r"|(?<=[가-힣][고며]),?\s+(?!싶|있|나서|나면|다니|가는|오는|가서|와서|말)",
-    re.IGNORECASE,
+    flags=re.IGNORECASE,
+    finds="휴학과 복학",
+    refuses="휴학과 함께",
 )
 """Where a part may end: a particle between nouns that are no persons, a word such as 그리고, a question mark, a verb
 with -는지, -고 or -며 that no auxiliary follows."""
@@ -30,11 +33,13 @@ _NOT_A_VERB = re.compile(
     r"[라다냐자]고$|(?:^|\s)(?:말고|창고|보고|공고|광고|신고|권고|경고|해고|최고|사고|참고|재고|금고)$"
 )
 """Words in 고 that end no part: nouns and quotations."""
-_ASKS = re.compile(
+_ASKS = explained(
     r"몇|언제|누가|누구|누굴|얼마|어디|어느|어떤|어떻게|무슨|무엇|뭐|뭘|뭔|며칠|왜|까지|나요|가요|까요|돼요|되나|[?？]"
     rf"|{_EMBEDDED}(?:\s|$)|야\s?(?:하|되)[고며]$"
     r"|\b(?:how|what|when|where|who|which|can|do|does|is|are|may|must)\b",
-    re.IGNORECASE,
+    flags=re.IGNORECASE,
+    finds=("몇 명", "can students"),
+    refuses=("candidates", "신청 방법"),
 )
 _SENTENCE = re.compile(r"[다요죠]$")
 _HAS_SUBJECT = re.compile(r"\S+[은는이가도](?:\s|[?？]|$)")

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.core.text.analysis import term_id, terms
+from dtrag.core.text.patterns import explained
 from dtrag.packs.regulation_ko.catalog import Catalog, Outline, article_label, article_number, folded_name
 from dtrag.packs.regulation_ko.question_concepts import Concept, QuestionReading, Wording
 from dtrag.packs.regulation_ko.term_coverage import NumberedTerms, article_terms, term_ids
@@ -325,12 +326,16 @@ def reranked(scorer: Scorer, articles: Sequence[Article], limit: int) -> list[tu
 CACHED_NAMES = 8_192
 """Titles of articles, and names of regulations, whose kinds are cached."""
 ASKS_FOR_FORM = re.compile(r"서식|양식|신청서|별지|별표|부칙|신고서|확인서|form\b")
-_BOILERPLATE_TITLE = re.compile(
+_BOILERPLATE_TITLE = explained(
     r"^(?:목\s*적|정\s*의|적용\s?범위|용어의?\s?정의|명\s*칭|시행\s?세칙|운영\s?세칙|준\s*용"
-    r"|시행일|기\s*타|위임\s?규정|세부\s?사항|설\s*치|소\s*재|적용|다른 \S+과의 관계)"
+    r"|시행일|기\s*타|위임\s?규정|세부\s?사항|설\s*치|소\s*재|적용|다른 \S+과의 관계)",
+    finds=("목 적", "용어의 정의"),
+    refuses="휴학의 목적",
 )
-NAMED_ARTICLE = re.compile(
-    r"(?P<name>[가-힣A-Za-z·ㆍ()「」『』\s]{2,60}?)[」』]?\s*(?:의\s*)?(?P<article>제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?)"
+NAMED_ARTICLE = explained(
+    r"(?P<name>[가-힣A-Za-z·ㆍ()「」『』\s]{2,60}?)[」』]?\s*(?:의\s*)?(?P<article>제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?)",
+    finds="「학칙」 제20조",
+    refuses="「학칙」 제20항",
 )
 _AUDIENCES: Sequence[tuple[re.Pattern[str], re.Pattern[str]]] = tuple(
     (re.compile(name), re.compile(question))

@@ -17,6 +17,7 @@ from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.compounds import about_siblings, compounds_of
 from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.numbers import numbers_in
+from dtrag.core.text.patterns import explained
 from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
 
 MAX_CHARACTERS = 600
@@ -32,19 +33,25 @@ answers (24 further provisions, .54 of them relevant), with .93 .522 (47, .47), 
 IN_ORDER = 1e-9
 """What a score is lower than that of the row before, so that equally likely rows are quoted in their order."""
 
-_RESTRICTS = re.compile(
-    r"(?:다만|단|이 경우|이때|그러나|그러하지)\s*[,，]?\s|(?:However|Otherwise|In (?:this|that|such a) case)\b|Unless\b"
+_RESTRICTS = explained(
+    r"(?:다만|단|이 경우|이때|그러나|그러하지)\s*[,，]?\s|(?:However|Otherwise|In (?:this|that|such a) case|Unless)\b",
+    finds=("다만, 예외", "Unless"),
+    refuses=("단체는", "unless"),
 )
 """Begins a sentence that only says something together with the one before it."""
 _PROVISO = re.compile(r"(?:다만|단)\s?[,，]?\s")
 """Begins a sentence without which the one before it says too much."""
-_CASE = re.compile(
-    r"(?:[①-⑳]|\d{1,2}\.)?\s*(?:(?P<case>[^,.]{2,40}?)(?:경우|때|기간)에(?:는|도)|제\s?\d{1,2}\s?항[^,.]{0,12}불구하고)"
+_CASE = explained(
+    r"(?:[①-⑳]|\d{1,2}\.)?\s*(?:(?P<case>[^,.]{2,40}?)(?:경우|때|기간)에(?:는|도)|제\s?\d{1,2}\s?항[^,.]{0,12}불구하고)",
+    finds=("휴학한 경우에는", "제2항에도 불구하고"),
+    refuses="휴학한 경우를",
 )
 """Begins a sentence that only applies to a case, and departs from the general rule beside it."""
-_REFERS_ON = re.compile(
+_REFERS_ON = explained(
     r"(?:따로|별도로|별도의\s?\S{1,12})\s*(?:이를\s)?정(?:한다|하는 바에 따른다|하여 시행한다|할 수 있다)"
-    r"|(?:[에을를]|바에|의하여|바를)\s?(?:따른다|의한다|준용한다|따라 정한다)\.*$|[와과]\s?같다\.*$"
+    r"|(?:[에을를]|바에|의하여|바를)\s?(?:따른다|의한다|준용한다|따라 정한다)\.*$|[와과]\s?같다\.*$",
+    finds=("따로 정한다", "규정에 따른다."),
+    refuses=("따로 정하지", "규정에 따라"),
 )
 """What a sentence says that only names another place ("별표 1과 같다", "제29조에 따른다", "따로 정한다")."""
 _NUMBERED = re.compile(r"(?:\d[\d,.]*|(?<![가-힣])(?:한|두|세|네|다섯|여섯|일곱|여덟|아홉|열))\s?([가-힣]{1,2})")

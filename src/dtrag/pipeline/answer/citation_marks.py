@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dtrag.core.text.analysis import normalise, sentences
+from dtrag.core.text.patterns import explained
 
 UNSUPPORTED = "[?]"
 MOST_NUMBERS = 20
 """Maximum of numbers read from one mark: `[1-999]` is not a citation."""
 
 _NUMBERS = r"\d{1,3}(?:\s?[,;、，·~～–—‑-]\s?\d{1,3}){0,30}"
-_MARK = re.compile(
+_MARK = explained(
     r"(?<![ \t\u3000])[ \t\u3000]*[\[［【]\^?\s?(?:(?:passages?|sources?|출처|문서|자료|근거)\s?:?\s?)?"
     rf"({_NUMBERS}|\?)\s?[\]］】]",
-    re.I,
+    flags=re.I,
+    finds=("text [1]", "[출처: 2]"),
+    refuses="[개정 2]",
 )
 _LINK = (
     r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"
@@ -39,8 +42,11 @@ _ELEMENT = (
     r"|tt|u|ul|var|video|wbr|xmp)(?![\w-])"
 )
 """The elements of HTML. `<개정 2020>`, `<branch>` and `a < b` are prose."""
-_SCRIPT = re.compile(
-    r"<(?:script|style)\b[^<>]*>[^<]*(?:<(?!/?(?:script|style)\b)[^<]*)*</(?:script|style)\s*>|<!--[^<]*?-->", re.I
+_SCRIPT = explained(
+    r"<(?:script|style)\b[^<>]*>[^<]*(?:<(?!/?(?:script|style)\b)[^<]*)*</(?:script|style)\s*>|<!--[^<]*?-->",
+    flags=re.I,
+    finds=("<script>x</script>", "<!-- a -->"),
+    refuses="<scripts>x</scripts>",
 )
 _TAG = re.compile(rf"</?{_ELEMENT}[^<>]*>|<[a-z][^<>=]*=[^<>]*>", re.I)
 _CODE = re.compile(r"(?:java|vb)script:\S+|data:\w+/\S+", re.I)
@@ -54,10 +60,12 @@ _URL = re.compile(r"(?:[a-z][a-z\d+.\-]{1,20}://|www\.)[^\s<>()\[\]{}\"'“”�
 _AFTER_URL = re.compile(r"(?<![.,;:!?。、*_~`가-힣])[.,;:!?。、*_~`가-힣]+\Z")
 _ROUND = str.maketrans("[［【]］】", "((()))")
 _PIECE = re.compile(r"(\d{1,3})(?:\s?[~～–—‑-]\s?(\d{1,3}))?")
-_HEADING = re.compile(
+_HEADING = explained(
     r"^[ \t>#*_\-]{0,20}(?:sources?|references?|citations?|bibliography|출처|참고\s?문헌|참고\s?자료|참조\s?문헌)"
     r"[ \t*_]{0,8}(?:[:：][^\n]*|[ \t#*_]{0,8})$",
-    re.I | re.M,
+    flags=re.I | re.M,
+    finds=("## Sources", "출처: 학칙"),
+    refuses="Sources of income",
 )
 _ENTRY = re.compile(r"[ \t]{0,20}(?:[\[［【(]?\^?\d{1,3}[\]］】).:]|[-*•·]|https?://|제\s?\d{1,4}\s?조|$)")
 _BULLET = re.compile(r"(?:(?:[-*•·]|\d{1,2}[.)])\s+)?(?:\*\*)?")

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from dtrag.core.statements import stated
+from dtrag.core.text.patterns import explained
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.plan.prompt import MAX_TOKENS, InvalidPlan, choice_of, messages
@@ -32,13 +33,15 @@ LONGEST_S = 10.0
 MANY_WORDS = 15
 _COMPLEX = ("분석", "예측", "analyze", "predict")
 _MEDIUM = ("비교", "차이", "compare", "difference")
-_WEB = re.compile(
+_WEB = explained(
     r"(?:웹|인터넷|구글|네이버|온라인)(?:에서|으로|에|로)?\s?(?:검색|찾|알아)|최신|오늘(?!날)"
     r"|(?:최근|요즘)\s?(?:뉴스|소식)|뉴스(?:를|에서|에)?\s?(?:검색|찾|알려|보여|나)"
     r"|\bweb search\b|\bgoogle (?:it|for)\b|\b(?:search|look) (?:\w+ ){0,3}(?:online|on google)\b"
     r"|\b(?:search|look|find) (?:\w+ ){0,4}(?:on |in )?the (?:web|internet)\b"
     r"|\b(?:recent|breaking|current) news\b|\bin the news\b|\bnews (?:about|on|of today)\b|\blatest\b|\btoday's\b",
-    re.I,
+    flags=re.I,
+    finds=("인터넷에서 찾아", "latest"),
+    refuses=("오늘날", "the internet fee"),
 )
 """Requests for something outside of the documents; it matches 3 of 8,692 questions of labelled sets, all of which are
 about documents (bench/planning.py). Words such as 현재, "current" or "today" occur in many questions about rules and
@@ -150,11 +153,13 @@ _OPERATION = re.compile(r"[\d)]\s*(?:\*\*|[+\-*/])\s*[-+(]*[\d.]")
 _UNMISTAKABLE = re.compile(r"[+*]")
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d{2}\s?[-/.]\s?\d{1,2}(?:\s?[-/.]\s?\d{1,2})?(?!\d)")
 _ORDER = re.compile(r"계산|얼마|몇\s?(?:명|원|개|점|시간|일)|\b(?:calculate|compute|how (?:much|many))\b", re.I)
-_ASKING = re.compile(
+_ASKING = explained(
     r"\b(?:what(?:'s| is| are)?|how (?:much|many)|is|calculate|compute|evaluate|please|the (?:result|value) of)\b"
     r"|계산\S*|얼마\S*|값\S*|결과\S*|구해\S*|알려\S*|몇\S*|(?:은|는|이|을|를|인가요?|이?야|이?에요|입니까)(?=[\s?.!]|$)"
     r"|[\s?!.=,:()\"'`]",
-    re.I,
+    flags=re.I,
+    finds=("what is", "얼마인가요"),
+    refuses=("whatever", "2+3"),
 )
 _ALLOWED = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
 

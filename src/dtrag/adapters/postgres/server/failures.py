@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from dtrag.core.text.patterns import explained
+
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
-_SEVERITY = re.compile(r"\b(?:FATAL|PANIC|ERROR):\s+(?P<text>.+)|\b(?:initdb|postgres): error: (?P<plain>.+)")
+_SEVERITY = explained(
+    r"\b(?:FATAL|PANIC|ERROR):\s+(?P<text>.+)|\b(?:initdb|postgres): error: (?P<plain>.+)",
+    finds=("FATAL:  lock file exists", "initdb: error: no space"),
+    refuses="WARNING:  no space",
+)
 _LITTLE = 1_048_576
 _DISK_FULL = "the disk is full; free some space and run the command again."
 

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag.core.access.api_key import Key
 from dtrag.core.access.origins import is_origin
+from dtrag.core.text.patterns import explained
 from dtrag.delivery.api.errors import error_response
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.governance.api_keys import Keys
@@ -24,9 +25,11 @@ from dtrag.governance.api_keys import Keys
 _LOG = logging.getLogger(__name__)
 _ASK = re.compile(r"/agents/[^/]+/ask")
 """The only route for pages with an origin of a public key."""
-_ASKING = re.compile(
+_ASKING = explained(
     r"POST (/ask|/search(/batch|/neural)?|/chat/(run|stream)|/agents/[^/]+/(ask|search)|/regulations/search"
-    r"|/v1/chat/completions)|GET /v1/models(/.+)?"
+    r"|/v1/chat/completions)|GET /v1/models(/.+)?",
+    finds="POST /search/batch",
+    refuses="GET /search",
 )
 """Methods and paths of questions and searches: all that listed pages may request while no key exists."""
 
