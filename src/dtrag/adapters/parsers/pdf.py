@@ -43,13 +43,9 @@ TABLE = -2
 """Level of a table among headings (1 to 6) and paragraphs (0)."""
 
 _LOG = logging.getLogger(__name__)
-_ITEM = explained(
-    r"(?:[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]|제\s?\d+\s?[장절조관편])\s?(?=\S)",
-    finds=("1. 목적", "가. 대상"),
-    refuses=("1. ", "제3호 서식"),
-)
 _MARK_ALONE = re.compile(r"[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]")
 """The mark of an item whose text is placed by itself."""
+_ITEM = re.compile(rf"(?:{_MARK_ALONE.pattern}|제\s?\d+\s?[장절조관편])\s?(?=\S)")
 _CONTENTS_ROW = explained(
     r"\S.{0,80}?(?:\s|[.·…]{3,})\s*\d{1,3}(?:-\d{1,4}){1,3}|\S.{0,80}?(?:[.·…]\s?){4,}\s*\d{1,4}",
     finds=("교원인사규정 2-1-1", "총칙 ..... 3"),

@@ -27,11 +27,11 @@ _WRITTEN_NUMBER = (
     r"(?:명|개월|개|회|주|학기|차례|번|배)(?=[^가-힣]|이내|이상|까지)"
 )
 _NUMBER = re.compile(rf"{_FIGURE}{_LIMIT}|{_WRITTEN_NUMBER}")
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = explained(
     r"\d{4}\s?[년.]\s?(?:\d{1,2}\s?[월.]\s?(?:\d{1,2}\s?일?)?)?"
     r"|\d{1,2}\s?월(?:\s?\d{1,2}\s?일)?(?:\s?(?:초|말|중순))?|매\s?[월주]\s?\d{1,2}\s?일"
-    rf"|(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}}(?!\d))?(?:,? \d{{4}})?|\b(?:1\d|20)\d\d\b"
+    rf"|(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}}(?!\d))?(?:,? \d{{4}})?|\b(?:1\d|20)\d\d\b"
     r"|\b\d{1,2}(?::\d\d)(?: ?[ap]\.?m\.?)?"
     r"|(?:오전|오후)\s?\d{1,2}\s?시(?:\s?\d{1,2}\s?분)?|\d{1,2}\s?시(?:\s?\d{1,2}\s?분)?",
     finds=("2024년 3월 1일", "오전 9시"),
@@ -41,7 +41,7 @@ _ASKS_VALUE = re.compile(r"몇|얼마|언제|며칠|누구|누가|\bhow (?:many|
 _DIGITS = re.compile(r"\d+")
 _NO_NAME = (
     r"(?!(?:The|On|In|At|By|For|If|When|A|An|All|Every|No|Each|This|That|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday"
-    r"|Sunday|January|February|March|April|May|June|July|August|September|October|November|December)\b)"
+    rf"|Sunday|{MONTH})\b)"
 )
 _PERSON = explained(
     rf"\b(?:Mr|Mrs|Ms|Dr)\.? [A-Z][a-z]+|\b{_NO_NAME}[A-Z][a-z]+(?: {_NO_NAME}[A-Z][a-z]+)+"

@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrag.core.answers.answer_words import MONTH
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, term_id, terms
@@ -66,12 +67,7 @@ COMPLETE_NOVELTY = 20
 FOCUS_TERMS = 2
 """Last terms of a Korean question's content that say what it asks for."""
 
-_DATE = explained(
-    r"\b1\d{3}\b|\b20\d\d\b|\d{1,4}\s?[년월]|centur|\b(?:January|February|March|April|May|June|July|August|September"
-    r"|October|November|December)\b",
-    finds=("in March", "3월"),
-    refuses=("march", "2124"),
-)
+_DATE = re.compile(rf"\b1\d{{3}}\b|\b20\d\d\b|\d{{1,4}}\s?[년월]|centur|\b{MONTH}\b")
 _FIGURE = re.compile(r"\d[\d,.]*")
 _COUNTED = re.compile(r"[일이삼사오육칠팔구십백천두세네]+\s?(?:명|개|회|일|년|월|학기|학점|원|권|시간|차례|번)")
 _LIMIT = re.compile(

@@ -40,11 +40,7 @@ LATIN_OR_OTHER = (
     rf"|(?P<other>(?:(?![가-힣{CJK}a-z0-9_])\w)+)"
 )
 """Words in neither Hangul nor Chinese characters nor Kana, in a pattern."""
-_TOKEN = explained(
-    rf"(?P<article>{_ARTICLE})|(?P<hangul>[가-힣]+)|(?P<cjk>[{CJK}]+)|{LATIN_OR_OTHER}",
-    finds=("c++", "제3조"),
-    refuses="_ ++",
-)
+_TOKEN = re.compile(rf"(?P<article>{_ARTICLE})|(?P<hangul>[가-힣]+)|(?P<cjk>[{CJK}]+)|{LATIN_OR_OTHER}")
 _PART = re.compile(r"[a-z0-9]+")
 _SPACE = re.compile(r"\s+")
 _IDENTIFIER = re.compile(r"\d|[._+#/&]")

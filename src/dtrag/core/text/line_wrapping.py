@@ -27,10 +27,8 @@ _AMENDMENT = explained(
     finds=("<개정 2020. 3. 1.>", "[본조신설 2019. 1. 1.]"),
     refuses="<신청 2020. 3. 1.>",
 )
-_PARTICLE = explained(
-    r"(?:[은는을를의와과야며]|에[서게]?|으?로|까지|부터|이다|[습입]?니다)(?=[\s.,;)\]]|$)|다(?=[.,)])",
-    finds="학생은 ",
-    refuses="은행",
+_PARTICLE = re.compile(
+    r"(?:[은는을를의와과야며]|에[서게]?|으?로|까지|부터|이다|[습입]?니다)(?=[\s.,;)\]]|$)|다(?=[.,)])"
 )
 """What never stands alone at the beginning of a line."""
 _WORD_END = re.compile(r"(?:[은는을를와과며고여의]|에서|에게|으로|까지|부터|하여|다만)$")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from dtrag.core.text.analysis import normalise
-from dtrag.core.text.patterns import explained
 
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 LATIN = re.compile(r"(?<![a-z0-9])[a-z][a-z0-9]*(?:[._+#/&-][a-z0-9]+)*", re.ASCII)
@@ -23,11 +22,7 @@ _FREE = {"zero", "one", "hundred", "thousand"}
 """Words that are not always numbers ("one of them"): they are ignored in claims."""
 _TIMES = {"백": 10**2, "천": 10**3, "만": 10**4, "십만": 10**5, "백만": 10**6, "천만": 10**7, "억": 10**8, "조": 10**12}
 _TIMES |= {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9}
-_ROUND = explained(
-    r"(\d[\d,]*(?:\.\d+)?)\s?(십만|백만|천만|[백천만억]|조(?=\s?[원\d])|hundred|thousand|million|billion)",
-    finds=("3만", "2.5 million"),
-    refuses="5조의",
-)
+_ROUND = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s?([십백천]만|[백천만억]|조(?=\s?[원\d])|hundred|thousand|[mb]illion)")
 _NATIVE = dict(zip(("한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열"), range(1, 11), strict=True))
 _SINO = dict(zip("일이삼사오육칠팔구", range(1, 10), strict=True))
 _UNIT = r"(?:명|개|회|번|일|년|월|주|학기|학점|과목|차례|가지|사람|시간|분|배|달|해|살)"

@@ -13,12 +13,12 @@ MIN_CONTENT_WORDS = 2
 """Content words of a part. With fewer ("기간은 얼마나 돼?") it has its subject from the other part."""
 _EMBEDDED = r"[는은인한던을할될갈쓸낼된온난]지"
 """The ending of an embedded question (나오는지)."""
+_ENGLISH_ASKING = "(?:how|what|when|where|who|which|can|do|does|is|are|may|must)"
 _NO_PERSON = "".join(rf"(?<!{end})" for end in ("자", "들", "친구", "선배", "트", "님", "가족", "사람"))
 _BOUNDARY = explained(
     rf"(?P<nouns>(?<=[가-힣]{{2}}){_NO_PERSON}(?:이랑|(?<!이)랑|와|(?<!학)(?<![교결효성통초경전공의외내치부])과|(?<=[휴복입편장]학)과)"
     r"\s+(?!함께|같[은이]|다[른르]|달리|관련|비교|동일|무관|상관|별도|차이|맞)(?!.*(?:달라|다르|다른가|똑같|겹[치쳐])))"
-    r"|(?P<joint>[.,]?\s+(?:그리고|그러면|그럼|또한?|및|and(?=\s+(?:how|what|when|where|who|which|can|do|does|is|are"
-    r"|may|must)\b))\s+)"
+    rf"|(?P<joint>[.,]?\s+(?:그리고|그러면|그럼|또한?|및|and(?=\s+{_ENGLISH_ASKING}\b))\s+)"
     r"|(?<=[?？])\s*(?=\S)"
     rf"|(?<={_EMBEDDED})(?:,\s*|(?:랑|와|도)\s+|\s+(?=.*{_EMBEDDED}(?:\s|를|$)))"
     r"|(?<=[요까죠지니야해어]),\s+"
@@ -36,7 +36,7 @@ _NOT_A_VERB = re.compile(
 _ASKS = explained(
     r"몇|언제|누가|누구|누굴|얼마|어디|어느|어떤|어떻게|무슨|무엇|뭐|뭘|뭔|며칠|왜|까지|나요|가요|까요|돼요|되나|[?？]"
     rf"|{_EMBEDDED}(?:\s|$)|야\s?(?:하|되)[고며]$"
-    r"|\b(?:how|what|when|where|who|which|can|do|does|is|are|may|must)\b",
+    rf"|\b{_ENGLISH_ASKING}\b",
     flags=re.IGNORECASE,
     finds=("몇 명", "can students"),
     refuses=("candidates", "신청 방법"),

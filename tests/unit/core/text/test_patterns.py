@@ -1,24 +1,23 @@
-"""Regular expressions with examples: each finds and refuses what they say, and no long one of a subject lacks them."""
+"""Regular expressions with examples: each finds and refuses what they say, and no long one beside them lacks them."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import inspect
+from pathlib import Path
 
+import dtrag
 from dtrag.core.text.patterns import EXPLAINED, LONGEST_WITHOUT_EXAMPLES, ExplainedPattern
 from tests.cases import each
 
-CITATIONS = [
-    f"dtrag.packs.regulation_ko.{name}"
-    for name in (
-        "catalog citation_grammar citation_names citation_patterns citation_reader citations "
-        "collection deletions question_entities "
-        "verification.check verification.contents verification.judge verification.quotations verification.written_text"
-    ).split()
+SOURCES = Path(dtrag.__file__).parent
+MODULES = [
+    importlib.import_module(".".join(("dtrag", *file.relative_to(SOURCES).with_suffix("").parts)))
+    for file in sorted(SOURCES.rglob("*.py"))
+    if "import explained\n" in file.read_text(encoding="utf-8")
 ]
-MODULES = [importlib.import_module(name) for name in (*CITATIONS, "dtrag.core.cases.normal_form")]
-"""The modules whose long patterns all have examples; further subjects are added here."""
+"""The modules with patterns that have examples."""
 
 
 @each("row", EXPLAINED)
