@@ -21,6 +21,15 @@ SHOWN_ID = 60
 _SPAN = f"in code points of the document's text; at most {MAX_CHARACTERS:,} after the start"
 
 
+class PassageList(BaseModel):
+    """A page of the passages of a document."""
+
+    passages: list[PassageSpan] = Field(description="The passages of this page.")
+    total: int = Field(description="Number of passages of the document.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Passages before this page.")
+
+
 @router.get("/documents/{document_id}/text", responses=failures(404, 422, 503), dependencies=READ)
 async def text(
     request: Request,
@@ -53,12 +62,3 @@ async def who(request: Request, document_id: str) -> Visibility:
     """Who can see a document: the valid keys and the agents, each with the branch through which it sees it."""
     request.state.subjects = [document_id[:SHOWN_ID]]
     return await app_of(request).visibility.who(document_id)
-
-
-class PassageList(BaseModel):
-    """A page of the passages of a document."""
-
-    passages: list[PassageSpan] = Field(description="The passages of this page.")
-    total: int = Field(description="Number of passages of the document.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Passages before this page.")
