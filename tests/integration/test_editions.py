@@ -21,7 +21,8 @@ from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.app import App, open_app
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
-from dtrag.core.editions import edition_id
+from dtrag.core.documents import DOCUMENT_NAMESPACE
+from dtrag.core.editions import Edition, edition_id, new_work_id
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.errors import InvalidInput, NotFound
@@ -617,3 +618,25 @@ async def test_addenda_and_what_did_not_change_are_not_stale(app: App, tmp_path:
     assert [(row.source, row.target, row.text) for row in await app.regulations.stale()] == [
         ("차량관리규정 제3조", "차량관리규정 제2조", "제2조제2항")
     ]
+
+
+async def test_the_id_of_an_edition_does_not_depend_on_categories_that_its_reader_cannot_see(
+    databases: Databases, tmp_path: Path
+) -> None:
+    shared, hidden = tmp_path / "shared.md", tmp_path / "hidden.md"
+    for file, text in ((shared, "배차는 총무처가 한다."), (hidden, "배차는 이사회가 한다.")):
+        file.write_text(regulation("2024년 3월 1일", text), "utf-8")
+    ids: list[set[UUID]] = []
+    for files in ([(shared, "Rules"), (hidden, "Vault")], [(hidden, "Vault"), (shared, "Rules")]):
+        async with open_app(databases.settings()) as app:
+            for file, category in files:
+                await app.ingest(file, category)
+            rules = Access((Grant.of([CategoryPath.parse("Rules")], (await app.index.snapshot()).taxonomy),))
+            ids.append({UUID(str(document.document_id)) for document in await app.documents(scope=rules)})
+    assert len(ids[0]) == 1
+    assert ids[0] == ids[1]
+
+
+def test_a_work_that_begins_where_a_moved_one_began_has_another_id() -> None:
+    taken = new_work_id(DOCUMENT_NAMESPACE, ["Rules"], Edition("차량관리규정"))
+    assert new_work_id(DOCUMENT_NAMESPACE, ["Rules"], Edition("차량관리규정"), {taken}) != taken

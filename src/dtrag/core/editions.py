@@ -60,9 +60,17 @@ def edition_id(work_id: uuid.UUID, effective_from: date, taken: Collection[uuid.
     return next(key for name in names if (key := uuid.uuid5(work_id, name)) not in taken)
 
 
-def new_work_id(namespace: uuid.UUID, node_id: int, edition: Edition) -> uuid.UUID:
-    """The id of a work that begins in this category: the same for all who begin it at the same time."""
-    return uuid.uuid5(namespace, "\n".join((str(node_id), *edition.work)))
+def new_work_id(
+    namespace: uuid.UUID, path: Sequence[str], edition: Edition, taken: Collection[uuid.UUID] = ()
+) -> uuid.UUID:
+    """The id of a work that begins in the category of this path: the same for all who begin it at the same time.
+
+    It is made of what its readers know, and not of the number of the category: that would tell them how many others
+    there are. `taken` are the ids of works that began under this path before their category was moved or renamed.
+    """
+    paths = ("/".join(path) + (f" {number}" if number else "") for number in itertools.count())
+    names = ("\n".join((each, *edition.work)) for each in paths)
+    return next(key for name in names if (key := uuid.uuid5(namespace, name)) not in taken)
 
 
 def parse_date(name: str, value: object) -> date | None:

@@ -74,7 +74,8 @@ class Editions:
         works = await self._writer.works([edition.work])
         chosen = self._chosen(works, draft, effective_from)
         if chosen is None:
-            work_id = new_work_id(DOCUMENT_NAMESPACE, draft.node_id, edition)
+            taken = {work.work_id for work in works}
+            work_id = new_work_id(DOCUMENT_NAMESPACE, taxonomy.path(draft.node_id), edition, taken)
         else:
             work_id = chosen.work_id
             if not document.category_path and chosen.node_id != UNCLASSIFIED:

@@ -168,11 +168,10 @@ async def twin_worlds(
             worlds = []
             for app, part in ((first, ONE), (second, OTHER)):
                 hidden = write_hidden(part, folder / f"{part.name}.jsonl", _chance(seed))
-                # Hidden books are read last: one of the same name would give the shared regulation another id, by which
-                # equal scores are sorted.
-                steps = [(None, hidden), *shared.items(), *_books(part, folder)]
                 # What is hidden is read first in one world and last in the other.
-                for category, path in steps if part is ONE else (*steps[1:], steps[0]):
+                concealed = [(None, hidden), *_books(part, folder)]
+                steps = [*concealed, *shared.items()] if part is ONE else [*shared.items(), *concealed]
+                for category, path in steps:
                     await _ingest(app, path, category)
                 known = await _objects(app, part, folder)
                 worlds.append(await _world(app, part, folder / f"{part.name}-uploads", serve, known))

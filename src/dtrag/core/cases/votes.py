@@ -132,13 +132,3 @@ def voted_log(log: CaseLog | None, vote: Vote, case: Case) -> CaseLog:
     if vote.case_id in log.case_ids:
         return log
     return replace(log, suggested_case_ids=(*log.suggested_case_ids, vote.case_id))
-
-
-def without_case(log: CaseLog, case_id: str) -> CaseLog:
-    """The interaction after the case was deleted."""
-    return replace(
-        log,
-        suggested_case_ids=tuple(each for each in log.suggested_case_ids if each != case_id),
-        picked_case_ids=tuple(each for each in log.picked_case_ids if each != case_id),
-        shown_case_id=None if log.shown_case_id == case_id else log.shown_case_id,
-    )
