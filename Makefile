@@ -98,7 +98,7 @@ check: setup-dev  ## what a small change needs: lint, types, contracts, unit tes
 
 test: setup-dev  ## and all tests; COVERAGE=on: with branch coverage (`coverage report` lists it), in nearly twice the time
 	@$(MAKE) --no-print-directory -j 2 lint types contracts
-	@$(MAKE) --no-print-directory -j 2 all-tests test-web
+	@$(MAKE) --no-print-directory -j 2 all-tests test-web || { cat web/node_modules/.browser-failures.txt 2> /dev/null; exit 1; }
 
 all-tests: setup-dev  ## beside the browser tests, which mostly wait
 	$(BIN)/pytest -n 2 --dist loadfile $(if $(COVERAGE),--cov --cov-report=)
