@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from dtrag.pipeline.plan.planner import by_rules, complexity_of
+from dtrag.pipeline.planner import by_rules, complexity_of
 from dtrag.tools.builtin import builtin_tools
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dtrag.core.quality.scores import ACCEPTED
-from dtrag.evaluation.judges.lexical import LexicalJudge
+from dtrag.evaluation.judges import LexicalJudge
 
 PAIRS = Path(__file__).with_name("relevancy") / "pairs.jsonl"
 

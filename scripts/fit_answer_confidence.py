@@ -25,7 +25,7 @@ from dtrag.app import App, open_throwaway
 from dtrag.core.answers.answer_confidence import ANSWER_SIGNALS
 from dtrag.core.metrics.calibration import auroc, calibration_error, logistic, sigmoid
 from dtrag.core.trace import StepTrace
-from dtrag.evaluation.sufficiency import letters_and_digits, missing_groups, shown_parts
+from dtrag.evaluation.judged_questions import letters_and_digits, missing_groups, shown_parts
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.settings import Settings
 

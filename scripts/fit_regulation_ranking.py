@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
-from dtrag.evaluation.passage_names import judged_name
+from dtrag.evaluation.judged_questions import judged_name
 from dtrag.packs.regulation_ko.question_concepts import QuestionReading
 from dtrag.packs.regulation_ko.ranking import FEATURES, IMAGINED, SIMILARITY, feature_rows, weights
 from dtrag.ports import NO_QUESTIONS, PackRanking, QueryReading

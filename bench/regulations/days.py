@@ -17,7 +17,7 @@ from typing import Any
 
 import dtrag
 from dtrag import Answer
-from dtrag.evaluation.sufficiency import missing_groups, shown_parts
+from dtrag.evaluation.judged_questions import missing_groups, shown_parts
 
 
 def is_right(answer: Answer, row: dict[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import dtrag
 from dtrag.app import App
 from dtrag.core.access.scope import EVERYTHING, Scope
-from dtrag.evaluation.passage_names import judged_name
+from dtrag.evaluation.judged_questions import judged_name
 from dtrag.packs.regulation_ko import ranking
 from dtrag.packs.regulation_ko.lexicon import Lexicon
 from dtrag.retrieval.engine import HybridSearchEngine

@@ -18,7 +18,7 @@ from typing import Any
 
 import dtrag
 from dtrag import Answer
-from dtrag.evaluation.sufficiency import missing_groups, shown_parts
+from dtrag.evaluation.judged_questions import missing_groups, shown_parts
 from dtrag.packs.regulation_ko import question_concepts
 from dtrag.retrieval import regulation_pack
 

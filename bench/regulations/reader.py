@@ -21,7 +21,7 @@ from typing import Any
 import dtrag
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.chat import Message
-from dtrag.evaluation.sufficiency import Groups, missing_groups, shown_parts
+from dtrag.evaluation.judged_questions import Groups, missing_groups, shown_parts
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.testing import ScriptedModel
 

@@ -23,7 +23,7 @@ from unittest import mock
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
 from dtrag.core.metrics.ranking import ndcg_at, recall_at
-from dtrag.evaluation.sufficiency import missing_groups, shown_parts
+from dtrag.evaluation.judged_questions import missing_groups, shown_parts
 from dtrag.packs.regulation_ko import question_concepts, ranking
 from dtrag.pipeline.answer import extractive
 from dtrag.retrieval import regulation_pack

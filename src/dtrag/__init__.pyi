@@ -113,8 +113,9 @@ from dtrag.packs.regulation_ko.question_entities import (
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector as AdaptiveTopKSelector
 from dtrag.pipeline.debate.agent import DebateAgent as DebateAgent
 from dtrag.pipeline.debate.engine import DebateEngine as DebateEngine
+from dtrag.pipeline.execution import LangGraphPipeline as LangGraphPipeline
 from dtrag.pipeline.execution import Pipeline as Pipeline
-from dtrag.pipeline.graph import LangGraphPipeline as LangGraphPipeline
+from dtrag.pipeline.retrieve import step2_retrieve as step2_retrieve
 from dtrag.pipeline.state import (
     PipelineRequest as PipelineRequest,
 )
@@ -126,9 +127,6 @@ from dtrag.pipeline.state import (
 )
 from dtrag.pipeline.steps import (
     step1_intent as step1_intent,
-)
-from dtrag.pipeline.steps import (
-    step2_retrieve as step2_retrieve,
 )
 from dtrag.pipeline.steps import (
     step3_plan as step3_plan,

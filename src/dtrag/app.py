@@ -74,7 +74,7 @@ from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline import reader
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
-from dtrag.pipeline.debate import step
+from dtrag.pipeline.debate import engine as step
 from dtrag.pipeline.execution import AnswerOptions
 from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse

@@ -41,11 +41,8 @@ from dtrag.core.access.scope import filter_keys
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.judges.chat_model import ModelJudge
-from dtrag.evaluation.judges.checker import CheckerJudge
-from dtrag.evaluation.judges.lexical import LexicalJudge
-from dtrag.pipeline.execution import Pipeline
-from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.evaluation.judges import CheckerJudge, LexicalJudge, ModelJudge
+from dtrag.pipeline.execution import LangGraphPipeline, Pipeline
 from dtrag.ports import (
     ApprovalStore,
     CaseStore,

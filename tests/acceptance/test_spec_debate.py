@@ -359,7 +359,7 @@ async def test_debate_auto_debates_only_in_doubt(
     sure: float,
     debated: bool,
 ) -> None:
-    monkeypatch.setattr("dtrag.pipeline.debate.step.SURE", sure)
+    monkeypatch.setattr("dtrag.pipeline.debate.engine.SURE", sure)
     async with open_app(replace(corpus, llm="openai:test", llm_base_url=server.url, debate="auto")) as opened:
         response = await opened.pipeline.execute(QUESTION)
 

@@ -24,7 +24,7 @@ from dtrag.core.answers.confidence import confidence
 from dtrag.core.chat import Message
 from dtrag.current_app import active
 from dtrag.delivery.api.app import create_app
-from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.execution import LangGraphPipeline
 from dtrag.pipeline.state import PipelineRequest, PipelineState
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS, execute_with_timeout
 from dtrag.retrieval.engine import HybridSearchEngine

@@ -20,7 +20,7 @@ from dtrag.core.access.confinement import bounded, confined
 from dtrag.core.access.scope import Access, Grant
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.app import create_app
-from dtrag.pipeline.steps import step2_retrieve
+from dtrag.pipeline.retrieve import step2_retrieve
 from dtrag.settings import Settings, get_env_manager
 from dtrag.tools import Tool
 
@@ -94,7 +94,7 @@ async def test_d37_a_tool_reads_what_the_question_may_read(filled: App) -> None:
     for name in ("meta_planner", "mcp_tools"):
         get_env_manager().set_feature_flag(name, True)
     try:
-        with mock.patch("dtrag.pipeline.plan.planner.plan", mock.AsyncMock(return_value=plan)):
+        with mock.patch("dtrag.pipeline.planner.plan", mock.AsyncMock(return_value=plan)):
             await filled.pipeline.execute(QUESTION, scope=await hr(filled))
     finally:
         for name in ("meta_planner", "mcp_tools"):

@@ -13,8 +13,8 @@ import pytest
 
 import dtrag
 from dtrag.app import App
+from dtrag.pipeline.retrieve import step2_retrieve
 from dtrag.pipeline.state import PipelineState
-from dtrag.pipeline.steps import step2_retrieve
 
 PACKAGE = str(Path(dtrag.__file__).parent)
 MAX_FRAMES = 10
@@ -58,8 +58,8 @@ async def test_the_lexical_sql_is_at_most_ten_calls_below_the_search_step(
 
     async def recording(self: Any, query: Any, *arguments: Any, **options: Any) -> Any:
         names = stacks.names()
-        if "p.postings" in str(query) and "steps.py:step2_retrieve" in names:
-            depths.append(names[names.index("steps.py:step2_retrieve") :])
+        if "p.postings" in str(query) and "retrieve.py:step2_retrieve" in names:
+            depths.append(names[names.index("retrieve.py:step2_retrieve") :])
         return await execute(self, query, *arguments, **options)
 
     (tmp_path / "manual.txt").write_text("The kettle has a valve.", "utf-8")

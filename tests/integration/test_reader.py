@@ -19,8 +19,9 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.chat import Message
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import reader, steps
+from dtrag.pipeline.retrieve import step2_retrieve
 from dtrag.pipeline.run import Run
-from dtrag.pipeline.state import PipelineState, Reading
+from dtrag.pipeline.state import PipelineState, Reading, running
 from dtrag.settings import set_feature_flag
 from tests.model_server import FAULTS, HARMLESS, Messages, ModelServer
 from tests.store import Databases
@@ -97,7 +98,7 @@ def readings(server: ModelServer) -> list[Messages]:
 
 async def retrieved(app: App, **fields: Any) -> PipelineState:
     run: Run = replace(app.run, **fields)
-    return await steps.step2_retrieve(PipelineState(query=QUESTION, run=run))
+    return await step2_retrieve(PipelineState(query=QUESTION, run=run))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ async def test_the_decision_of_words_and_model(app: App, server: ModelServer, ca
     assert state.evidence is not None
     judged = replace(state.evidence.confidence, decision=by_words, value=0.4)  # type: ignore[arg-type]
     state.evidence = replace(state.evidence, confidence=judged)
-    state = await reader.read(state, steps.running(state))
+    state = await reader.read(state, running(state))
     for step in (steps.step5_compose, steps.step6_cite, steps.step7_respond):
         state = await step(state)
 
@@ -176,7 +177,7 @@ async def test_as_of_a_day_the_model_makes_nothing_surer(
     assert state.evidence is not None
     judged = replace(state.evidence.confidence, decision=by_words)  # type: ignore[arg-type]
     state.evidence = replace(state.evidence, confidence=judged)
-    state = await reader.read(state, steps.running(state))
+    state = await reader.read(state, running(state))
     assert state.evidence is not None
     assert (state.evidence.passages[0].title, state.evidence.confidence.decision) == ("Guides", decision)
 

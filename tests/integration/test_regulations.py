@@ -24,9 +24,9 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.collection import CitableProvision, Collection
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
+from dtrag.pipeline.retrieve import paths_in_active_tree
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
-from dtrag.pipeline.tree_version import paths_in_active_tree
 from dtrag.ports import IndexSnapshot
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_pack import RegulationRanking
@@ -359,7 +359,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return await paths_in_active_tree(state, run)
 
     monkeypatch.setattr("dtrag.retrieval.lexicon_reader.built_in", load)
-    monkeypatch.setattr("dtrag.pipeline.steps.paths_in_active_tree", paths)
+    monkeypatch.setattr("dtrag.pipeline.retrieve.paths_in_active_tree", paths)
     return recorded
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtrag.app import App
-from dtrag.pipeline import steps
+from dtrag.pipeline import retrieve
 
 TOWNS = [f"Town {number}" for number in range(200)]
 TABLE = "| Town | Ceiling in EUR |\n|---|---|\n" + "\n".join(f"| {town} | {1000 + n} |" for n, town in enumerate(TOWNS))
@@ -31,7 +31,7 @@ async def test_a_late_header_is_left_out_and_named(app: App, tmp_path: Path, mon
     async def late(*_: Any) -> Any:
         raise TimeoutError
 
-    monkeypatch.setattr(steps, "preceding_texts", late)
+    monkeypatch.setattr(retrieve, "preceding_texts", late)
     (tmp_path / "towns.md").write_text(f"# Hotels\n\n{TABLE}\n", "utf-8")
     await app.ingest(tmp_path / "towns.md", "Travel")
     answer = await app.ask(QUESTION)

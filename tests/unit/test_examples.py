@@ -16,7 +16,7 @@ from lxml import etree
 from pypdf import PdfReader
 
 from dtrag.adapters.parsers import hwpx, markdown
-from dtrag.evaluation.sufficiency import letters_and_digits
+from dtrag.evaluation.judged_questions import letters_and_digits
 from dtrag.packs.regulation_ko.structure import split
 
 ROOT = Path(__file__).parents[2]

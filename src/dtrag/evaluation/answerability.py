@@ -17,7 +17,7 @@ from dtrag.core.imagined import MOST_QUESTIONS
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.text.analysis import Analyzer, language, normalise, term_id
 from dtrag.core.text.questions import content_terms, weighted_terms
-from dtrag.evaluation.passage_names import document_names
+from dtrag.evaluation.judged_questions import document_names
 from dtrag.ports import Embedder, Index, speaks
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_pack import RegulationRanking

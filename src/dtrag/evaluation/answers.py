@@ -13,11 +13,21 @@ from dtrag.core.documents import Answer, SearchResult
 from dtrag.core.evaluation_run import RunRow, shown
 from dtrag.core.metrics.bootstrap import Ratio, estimates
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet, read_set, spread
-from dtrag.evaluation.passage_names import article_names, document_names, judged_name
-from dtrag.evaluation.question_limit import UNFINISHED, unfinished_line, within_limit
-from dtrag.evaluation.risk_coverage import ANSWERS, confidence_of, risk_coverage
-from dtrag.evaluation.sufficiency import missing_groups, shown_parts
+from dtrag.evaluation.judged_questions import (
+    UNFINISHED,
+    JudgedQuestion,
+    JudgedSet,
+    article_names,
+    document_names,
+    judged_name,
+    missing_groups,
+    read_set,
+    shown_parts,
+    spread,
+    unfinished_line,
+    within_limit,
+)
+from dtrag.evaluation.report import ANSWERS, confidence_of, risk_coverage
 
 VERDICTS = (*ANSWERS, "abstain")
 RATIOS = {

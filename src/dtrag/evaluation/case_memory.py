@@ -18,9 +18,7 @@ from dtrag.core.metrics.bootstrap import Ratio
 from dtrag.core.metrics.ranking import mrr_at
 from dtrag.core.text.analysis import language, normalise
 from dtrag.evaluation.answers import is_relevant
-from dtrag.evaluation.judged_questions import JudgedQuestion
-from dtrag.evaluation.passage_names import judged_name
-from dtrag.evaluation.question_limit import within_limit
+from dtrag.evaluation.judged_questions import JudgedQuestion, judged_name, within_limit
 
 DEPTH = 10
 MAX_CORRECTED = 2

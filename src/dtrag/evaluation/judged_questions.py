@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from dtrag.core.documents import Answer, SearchResult
+from dtrag.core.provisions import provision_names
 from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.sufficiency import Groups, letters_and_digits
+from dtrag.settings import timeouts_times
+
+Groups = tuple[tuple[str, ...], ...]
+"""Of each group at least one string has to be shown."""
+_REFERENCE = re.compile(r"\s?\[(?:\d+|\?)\]")
+_MARK = re.compile(r"<[^<>]*>")
+
+
+def shown_parts(answer: Answer) -> list[str]:
+    """What the reader sees: the text without the numbers of its sources, and each quotation after its context."""
+    quoted = (text for each in answer.citations for text in (*(part.text for part in each.context), each.quote))
+    return list(dict.fromkeys((_REFERENCE.sub("", answer.text), *quoted)))
+
+
+def missing_groups(parts: Iterable[str], must: Groups) -> list[str]:
+    """The groups of which no part has a string, each as one text."""
+    folded = "\n".join(map(letters_and_digits, parts))
+    return [" | ".join(group) for group in must if not any(letters_and_digits(each) in folded for each in group)]
+
+
+def letters_and_digits(text: str) -> str:
+    """The folded text without marks such as `<개정 2024. 3. 1.>`, white space and punctuation."""
+    return "".join(filter(str.isalnum, _MARK.sub("", normalise(text))))
+
 
 PATTERNS = ("queries.jsonl", "questions.jsonl", "queries.*.jsonl", "questions.*.jsonl")
 """Names of the file of questions, in the order in which they are looked for."""
@@ -190,3 +217,49 @@ def _texts(row: Mapping[str, Any], name: str, where: str) -> list[str] | None:
     if value is not None and not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
         raise InvalidInput(f'{where}: expected "{name}": ["...", ...], a list of strings.')
     return value
+
+
+QUESTION_S = 60.0
+"""Seconds for a question. One that takes longer has no result: it is counted as unfinished."""
+STEPS_TIMES = 30.0
+"""Factor of the limits of single steps: searching, the first long one, has 2 s in the service."""
+UNFINISHED = "unfinished"
+"""The decision of a question that was not answered in time."""
+T = TypeVar("T")
+
+
+async def within_limit(work: Awaitable[T]) -> T | None:
+    """The result of the work for one question; None when it takes longer than `QUESTION_S`."""
+    try:
+        with timeouts_times(STEPS_TIMES):
+            async with asyncio.timeout(QUESTION_S):
+                return await work
+    except TimeoutError:
+        return None
+
+
+def unfinished_line(questions: int) -> list[tuple[str, str]]:
+    """The line of the text output for questions without an answer in time; none if there are none."""
+    return [("not finished", f"{questions:,} in {QUESTION_S:g} s each: in no measure")] if questions else []
+
+
+def document_names(passage: SearchResult) -> list[str]:
+    """The id in the corpus, title, id in the index, address and file name of the passage's document."""
+    metadata = passage.metadata
+    file_name = passage.source_url.rsplit("/", 1)[-1]
+    names = (metadata.get("id"), passage.title, metadata.get("document_id"), passage.source_url, file_name)
+    return [str(name) for name in names if name]
+
+
+def article_names(passage: SearchResult) -> list[str]:
+    """`code:제N조` and `규정명:제N조`, with `#2` for the second article of one number; [] outside of regulations."""
+    return provision_names(passage.metadata)
+
+
+def judged_name(passage: SearchResult, relevant_ids: Collection[str]) -> str:
+    """The passage's name that occurs in the judgements, else the first of its names; "" without any.
+
+    An article has priority over its document, so that the articles of a regulation book are different results.
+    """
+    names = [*article_names(passage), *document_names(passage)]
+    return next((name for name in names if name in relevant_ids), names[0] if names else "")

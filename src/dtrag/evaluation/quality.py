@@ -11,7 +11,7 @@ from dtrag.core.quality.judgement import Judgement, Relevance
 from dtrag.core.quality.refusals import is_refusal
 from dtrag.core.quality.scores import QualityResult
 from dtrag.errors import DtragError, InvalidInput
-from dtrag.evaluation.judges.lexical import LexicalJudge
+from dtrag.evaluation.judges import LexicalJudge
 from dtrag.pipeline.answer.citation_marks import read_marks
 from dtrag.ports import Judge
 

@@ -9,11 +9,17 @@ from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.core.metrics.bootstrap import Ratio
 from dtrag.core.quality.scores import QualityResult
 from dtrag.evaluation.answers import AnswerSet
-from dtrag.evaluation.judged_questions import JudgedQuestion
-from dtrag.evaluation.passage_names import article_names, document_names
+from dtrag.evaluation.judged_questions import (
+    UNFINISHED,
+    JudgedQuestion,
+    article_names,
+    document_names,
+    missing_groups,
+    shown_parts,
+    unfinished_line,
+    within_limit,
+)
 from dtrag.evaluation.quality import RAGQualityEvaluator
-from dtrag.evaluation.question_limit import UNFINISHED, unfinished_line, within_limit
-from dtrag.evaluation.sufficiency import missing_groups, shown_parts
 
 CONTEXTS = 10
 """Passages that are judged as contexts of an answer."""

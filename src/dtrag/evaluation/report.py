@@ -1,18 +1,25 @@
-"""Reports of a run: Markdown, one HTML page that needs nothing from elsewhere, JSON, and a line of JSON a question."""
+"""Reports of a run: Markdown, one HTML page that needs nothing from elsewhere, JSON, and a line of JSON a question.
+
+Also how two runs compare, and how often answers are wrong at each share of answered questions.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+
+from dtrag.core.documents import Answer
 from dtrag.core.evaluation_run import LOWER_IS_BETTER, NEUTRAL, EvaluationRun, RunRow
-from dtrag.core.metrics.bootstrap import Estimate
+from dtrag.core.metrics.bootstrap import Estimate, estimates, paired_differences
+from dtrag.core.metrics.calibration import risk_curve
 from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.comparison import MeasureChange, RunComparison
-from dtrag.evaluation.risk_coverage import risk_coverage
 
 FORMATS = (".json", ".jsonl", ".md", ".html")
 MOST_ROWS = 500
@@ -264,3 +271,143 @@ def _svg(count: int, lines: Sequence[str], ticks: Sequence[tuple[float, float]],
         f'<svg viewBox="0 0 {WIDTH} {bottom + 20}" width="{WIDTH}" role="img" aria-label="{escape(label)}">'
         f"{marks}{''.join(lines)}</svg>"
     )
+
+
+POINTS = 50
+"""Points of a curve that are kept, at equal distances."""
+ANSWERS = ("answer", "review")
+
+
+def confidence_of(answer: Answer) -> float:
+    """The confidence by which answers are ordered: that of the answer where it is known, else that of the documents."""
+    return answer.confidence if answer.answer_confidence is None else answer.answer_confidence
+
+
+@dataclass(frozen=True, slots=True)
+class RiskCoverage:
+    """The curve, from the highest confidence down to the last question that is answered.
+
+    `points` are (confidence, coverage, risk): the share of the judged questions with an answer of at least this
+    confidence, and the share of these answers that are not right. `area` is the mean risk over the answered questions,
+    each with the risk at its own confidence; None without answers.
+    """
+
+    points: tuple[tuple[float, float, float], ...]
+    area: float | None
+
+
+def risk_coverage(rows: Sequence[RunRow]) -> RiskCoverage:
+    """The curve of the rows of `dtrag eval answers`, over the questions of which a right answer is known."""
+    judged = [
+        (str(row.details["decision"]), float(row.details["confidence"]), right)
+        for row in rows
+        if "confidence" in row.details
+        for right, counted in [row.ratios.get(f"{row.details['decision']}.right", (0.0, 0.0))]
+        if counted
+    ]
+    answered = [(confidence, right) for decision, confidence, right in judged if decision in ANSWERS]
+    if not answered:
+        return RiskCoverage((), None)
+    values, labels = (np.array(column, dtype=np.float64) for column in zip(*answered, strict=True))
+    shares, precision = risk_curve(values, labels)
+    area = float((1 - precision) @ np.diff(shares, prepend=0.0))
+    thresholds = np.unique(values)[::-1]
+    point_indexes = np.unique(np.linspace(0, len(shares) - 1, min(POINTS, len(shares))).round().astype(int))
+    coverage = shares * len(answered) / len(judged)
+    points = np.c_[thresholds, coverage, 1 - precision][point_indexes].round(4)
+    return RiskCoverage(tuple((float(a), float(b), float(c)) for a, b, c in points), round(area, 4))
+
+
+Verdict = Literal["better", "worse", "no difference"]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureChange:
+    """A measure in both runs, over the questions that both have, and its difference with a paired interval."""
+
+    name: str
+    before: float
+    now: float
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the interval: "no difference" while it contains 0."""
+        if self.low <= 0 <= self.high or self.name in NEUTRAL:
+            return "no difference"
+        return "better" if (self.difference > 0) is (self.name not in LOWER_IS_BETTER) else "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """A run against another. `changed` are questions of which a measure changed: (question, measure, before, now)."""
+
+    baseline: EvaluationRun
+    measures: tuple[MeasureChange, ...]
+    questions: int
+    unmatched: int
+    changed: tuple[tuple[str, str, float, float], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "baseline": plain(self.baseline.summary()) | {"measures": {}},
+            "questions": self.questions,
+            "unmatched": self.unmatched,
+            "measures": {
+                change.name: {
+                    "before": round(change.before, 4),
+                    "now": round(change.now, 4),
+                    "difference": round(change.difference, 4),
+                    "low": round(change.low, 4),
+                    "high": round(change.high, 4),
+                    "verdict": change.verdict,
+                }
+                for change in self.measures
+            },
+            "changed": [
+                {"question": question, "measure": name, "before": before, "now": now}
+                for question, name, before, now in self.changed
+            ],
+        }
+
+
+def compare(run: EvaluationRun, baseline: EvaluationRun) -> RunComparison:
+    """The run against the baseline, over the questions with the same id and text.
+
+    Raises `InvalidInput` for runs of different kinds, and for runs without a common question.
+    """
+    if run.kind != baseline.kind:
+        raise InvalidInput(f"A run of eval {run.kind} cannot be compared with one of eval {baseline.kind}.")
+    before = {(row.id, row.question): row for row in baseline.rows}
+    pairs = [(row, before[row.id, row.question]) for row in run.rows if (row.id, row.question) in before]
+    if not pairs:
+        raise InvalidInput(f"The run of {baseline.dataset} has none of the questions of {run.dataset}.")
+    rows, others = [row.ratios for row, _ in pairs], [row.ratios for _, row in pairs]
+    now, then, differences = estimates(rows), estimates(others), paired_differences(rows, others)
+    changes = tuple(change for name in differences if (change := _change(name, then, now, differences)) is not None)
+    changed = tuple(
+        (row.question, name, old, new)
+        for row, other in pairs
+        for name in differences
+        for old, new in ((_value(other, name), _value(row, name)),)
+        if old is not None and new is not None and abs(old - new) > 1e-9
+    )
+    unmatched = len(run.rows) + len(baseline.rows) - 2 * len(pairs)
+    return RunComparison(baseline, changes, len(pairs), unmatched, changed)
+
+
+def _change(
+    name: str, then: Mapping[str, Estimate], now: Mapping[str, Estimate], differences: Mapping[str, Estimate]
+) -> MeasureChange | None:
+    before, after, difference = then[name].value, now[name].value, differences[name]
+    if before is None or after is None or difference.value is None or difference.interval is None:
+        return None
+    return MeasureChange(name, before, after, difference.value, *difference.interval)
+
+
+def _value(row: RunRow, name: str) -> float | None:
+    numerator, denominator = row.ratios.get(name, (0.0, 0.0))
+    return numerator / denominator if denominator else None

@@ -13,9 +13,15 @@ from dtrag.core.evaluation_run import RunRow
 from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
 from dtrag.core.metrics.ranking import complete_at, mrr_at, ndcg_at, percentile, precision_at, recall_at
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet, read_set, spread
-from dtrag.evaluation.passage_names import judged_name
-from dtrag.evaluation.question_limit import unfinished_line, within_limit
+from dtrag.evaluation.judged_questions import (
+    JudgedQuestion,
+    JudgedSet,
+    judged_name,
+    read_set,
+    spread,
+    unfinished_line,
+    within_limit,
+)
 
 DEPTH = 50
 PASSAGES = 100

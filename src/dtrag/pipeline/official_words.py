@@ -15,7 +15,7 @@ from dtrag.core.text.hidden_characters import neutralised
 from dtrag.errors import LanguageModelFailed
 from dtrag.packs.regulation_ko.expansion import is_formal
 from dtrag.pipeline import model_calls
-from dtrag.pipeline.intent import is_greeting
+from dtrag.pipeline.question import is_greeting
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.ports import ChatModel

@@ -20,7 +20,7 @@ from dtrag.core.statements import stated
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.generative import shown
-from dtrag.pipeline.intent import is_greeting
+from dtrag.pipeline.question import is_greeting
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import Evidence, PipelineState, Reading
 from dtrag.pipeline.timeouts import budget_of

@@ -18,7 +18,7 @@ from dtrag.core.cases.case import Case
 from dtrag.core.documents import CaseVotes, EarlierQuestion, SearchResult
 from dtrag.memory.retention import AnsweredQuestion, NotRetained
 from dtrag.memory.reuse import Recalled, Reuse
-from dtrag.pipeline.intent import is_greeting
+from dtrag.pipeline.question import is_greeting
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineResponse, PipelineState
 

@@ -20,13 +20,14 @@ from dtrag.core.documents import (
 )
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.sentences import Preceding
+from dtrag.pipeline.run import Run, of_active_app
 from dtrag.ports import NamedPassages
+from dtrag.settings import active_flags
 from dtrag.tools.registry import JsonObject
 from dtrag.tools.result import ToolResult
 
 if TYPE_CHECKING:
     from dtrag.core.debate import DebateResult
-    from dtrag.pipeline.run import Run
 
 
 class Plan(TypedDict, total=False):
@@ -175,6 +176,18 @@ class PipelineState:
     @debate_result.setter
     def debate_result(self, result: DebateResult) -> None:
         self._debate_result = result
+
+
+def running(state: PipelineState) -> Run:
+    """The state's run, or one of the open app if it has none. Raises `NoActiveApp`."""
+    if state.run is None:
+        state.run = of_active_app()
+    return state.run
+
+
+def enabled(state: PipelineState, name: str) -> bool:
+    """Whether the flag was on when the state's run began; without a run, whether it is on now."""
+    return name in (active_flags() if state.run is None else state.run.flags)
 
 
 def _passage(number: int, chunk: Mapping[str, Any]) -> SearchResult:

@@ -13,8 +13,9 @@ from dtrag.core.statements import stated
 from dtrag.core.trace import StepTrace
 from dtrag.pipeline import reader, steps
 from dtrag.pipeline.answer.compose import quote, quoted_without_embedder, unfinished
+from dtrag.pipeline.retrieve import step2_retrieve, without_passages
 from dtrag.pipeline.run import Run
-from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.state import PipelineState, enabled, running
 from dtrag.pipeline.timeouts import StepFunction, budget_of, execute_with_timeout
 from dtrag.settings import timeout_multiplier
 
@@ -40,32 +41,32 @@ def _no_log(state: PipelineState) -> None:
 
 def _quotes_only(state: PipelineState) -> bool:
     """Whether composing is CPU work: with a language model, it waits for that instead."""
-    return steps.running(state).model is None
+    return running(state).model is None
 
 
 def _tools_and_debate(state: PipelineState) -> float:
-    tools = len((state.plan or {}).get("tools") or []) if steps.enabled(state, "mcp_tools") else 0
-    debate = budget_of("debate") if steps.enabled(state, "debate_mode") else 0.0
+    tools = len((state.plan or {}).get("tools") or []) if enabled(state, "mcp_tools") else 0
+    debate = budget_of("debate") if enabled(state, "debate_mode") else 0.0
     return tools * budget_of("tools") + debate + SLACK_S
 
 
 def _may_read(state: PipelineState) -> bool:
-    return reader.may_read(state, steps.running(state))
+    return reader.may_read(state, running(state))
 
 
 async def _read(state: PipelineState) -> PipelineState:
-    return await reader.read(state, steps.running(state))
+    return await reader.read(state, running(state))
 
 
 async def _quote_by_words(state: PipelineState) -> PipelineState:
-    return await quoted_without_embedder(state, steps.running(state))
+    return await quoted_without_embedder(state, running(state))
 
 
 async def _withhold_unchecked(state: PipelineState) -> PipelineState:
     """Quotations in place of a model's answer that could not be checked in time."""
     if state.model is not None:
         state.model = None
-        state = await quote(state, steps.running(state), by_meaning=False)
+        state = await quote(state, running(state), by_meaning=False)
         if not state.unfinished:
             state.decision = "review" if state.sources else "abstain"
     return state
@@ -100,14 +101,12 @@ STEPS: tuple[Step, ...] = (
         applies=steps.rewrites,
         fallback=steps.rewrite_by_rules,
     ),
-    Step("retrieve", steps.step2_retrieve, fallback=steps.without_passages, cpu_bound=_always),
-    Step(
-        "plan", steps.step3_plan, applies=lambda state: steps.enabled(state, "meta_planner"), budget=steps.plan_seconds
-    ),
+    Step("retrieve", step2_retrieve, fallback=without_passages, cpu_bound=_always),
+    Step("plan", steps.step3_plan, applies=lambda state: enabled(state, "meta_planner"), budget=steps.plan_seconds),
     Step(
         "tools_debate",
         steps.step4_tools_debate,
-        applies=lambda state: steps.enabled(state, "mcp_tools") or steps.enabled(state, "debate_mode"),
+        applies=lambda state: enabled(state, "mcp_tools") or enabled(state, "debate_mode"),
         budget=_tools_and_debate,
         log_skipped=steps.log_step4_flags,
     ),
@@ -126,7 +125,7 @@ async def perform(step: Step, state: PipelineState) -> PipelineState:
     if not step.applies(state):
         step.log_skipped(state)
         return state
-    run = steps.running(state)
+    run = running(state)
     slot = run.admission.cpu() if step.cpu_bound(state) else contextlib.nullcontext()
     async with slot:
         return await _within_budget(step, state, run)
@@ -158,4 +157,4 @@ async def _fall_back(fallback: StepFunction, state: PipelineState) -> PipelineSt
             return await fallback(state)
     except TimeoutError:
         late = stated("nothing_in_time", "Nothing could be made in time.")
-        return unfinished(state, steps.running(state), late, searched=state.evidence is not None)
+        return unfinished(state, running(state), late, searched=state.evidence is not None)

@@ -17,7 +17,7 @@ from dtrag.core.documents import Answer, Citation, CitationContext, SearchResult
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
-from dtrag.evaluation import question_limit
+from dtrag.evaluation import judged_questions as question_limit
 from dtrag.evaluation.answers import (
     AnswerMeasures,
     AnswerSet,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.documents import SearchResult
-from dtrag.evaluation.passage_names import article_names, document_names, judged_name
+from dtrag.evaluation.judged_questions import article_names, document_names, judged_name
 
 
 def _article(number: str, **metadata: Any) -> SearchResult:

@@ -15,8 +15,7 @@ from dtrag import InvalidInput
 from dtrag.core.evaluation_run import EvaluationRun, Measure, RunRow
 from dtrag.core.metrics.bootstrap import estimates, paired_differences
 from dtrag.core.response import plain
-from dtrag.evaluation.comparison import compare
-from dtrag.evaluation.report import html, markdown, read_run, write_report
+from dtrag.evaluation.report import compare, html, markdown, read_run, write_report
 
 HOSTILE = 'Why <script>alert("x")</script> & *so*?'
 

@@ -12,7 +12,7 @@ from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.documents import SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.pipeline.day_evidence import as_of_day
+from dtrag.pipeline.retrieve import as_of_day
 from dtrag.pipeline.run import Run
 
 SURE = Confidence(0.9, "answer", "sure")

@@ -11,8 +11,7 @@ import pytest
 
 from dtrag.assembly import pipeline_type
 from dtrag.errors import InvalidInput
-from dtrag.pipeline.execution import Pipeline
-from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.execution import LangGraphPipeline, Pipeline
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.step_table import STEPS
@@ -84,7 +83,7 @@ async def test_both_give_the_same_answers_steps_and_budgets() -> None:
 async def test_the_graph_can_be_part_of_another() -> None:
     from langgraph.graph import END, START, StateGraph
 
-    from dtrag.pipeline.graph import Channels
+    from dtrag.pipeline.execution import Channels
 
     async def ask_again(state: Channels) -> Channels:
         return {"state": replace(state["state"], query=QUESTION)}

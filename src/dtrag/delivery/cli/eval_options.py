@@ -19,7 +19,7 @@ from dtrag.errors import InvalidInput
 if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.evaluation_run import EvaluationRun, Kind, RunRow
-    from dtrag.evaluation.comparison import RunComparison
+    from dtrag.evaluation.report import RunComparison
     from dtrag.settings import Settings
 
 Save = Annotated[
@@ -84,8 +84,7 @@ def run_of(app: App, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: s
 async def deliver(run: EvaluationRun, outputs: Outputs, settings: Settings) -> RunComparison | None:
     """Save, report and keep the run; the comparison, if there is one. Raises `InvalidInput`."""
     from dtrag.app import open_app
-    from dtrag.evaluation.comparison import compare
-    from dtrag.evaluation.report import read_run, write_report
+    from dtrag.evaluation.report import compare, read_run, write_report
 
     comparison = compare(run, read_run(outputs.against)) if outputs.against else None
     for file in [*([outputs.save] if outputs.save else []), *outputs.report]:

@@ -13,9 +13,8 @@ from dtrag.core.text.hidden_characters import visible
 from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
 from dtrag.core.text.unit_types import ContextSpan
-from dtrag.pipeline.answer.candidates import has_words
+from dtrag.pipeline.answer.candidates import Quote, Span, has_words
 from dtrag.pipeline.answer.citation_marks import rounded
-from dtrag.pipeline.answer.quotes import Quote, Span
 
 
 def cite(

@@ -16,12 +16,12 @@ from dtrag.core.statements import joined, stated
 from dtrag.core.text.analysis import language
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
+from dtrag.pipeline.answer.candidates import Quote
 from dtrag.pipeline.answer.citations import cite
 from dtrag.pipeline.answer.extractive import PASSAGES, extract, nothing_found
 from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
-from dtrag.pipeline.answer.named_provisions import quoted_whole
 from dtrag.pipeline.answer.parts import answered, not_found
-from dtrag.pipeline.answer.quotes import Quote
+from dtrag.pipeline.answer.quoted_provisions import quoted_whole
 from dtrag.pipeline.run import Run, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of

@@ -30,6 +30,7 @@ from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.candidates import (
     MAX_CHARACTERS,
     NEARLY,
+    Quote,
     candidates_of,
     has_number,
     is_other_case,
@@ -39,8 +40,7 @@ from dtrag.pipeline.answer.candidates import (
     without_siblings,
 )
 from dtrag.pipeline.answer.quoted_provisions import WHOLE, of_provision
-from dtrag.pipeline.answer.quotes import Quote
-from dtrag.pipeline.intent import is_greeting
+from dtrag.pipeline.question import is_greeting
 from dtrag.ports import Embedder
 
 MAX_SENTENCES = 5

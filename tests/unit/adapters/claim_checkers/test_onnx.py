@@ -11,8 +11,7 @@ import pytest
 from dtrag.adapters.claim_checkers.onnx import OnnxClaimChecker, in_folder
 from dtrag.assembly import choose_judge
 from dtrag.errors import InvalidInput, ModelDamaged, ModelNotFound
-from dtrag.evaluation.judges.checker import WINDOW, CheckerJudge, windows
-from dtrag.evaluation.judges.lexical import LexicalJudge
+from dtrag.evaluation.judges import WINDOW, CheckerJudge, LexicalJudge, windows
 from dtrag.settings import Settings
 from dtrag.testing.models import ScriptedModel
 from tests.unit.adapters.rerankers.tiny import HIT, MISS, write_model

@@ -10,8 +10,8 @@ import pytest
 
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.documents import SearchResult
+from dtrag.pipeline.answer.candidates import Quote
 from dtrag.pipeline.answer.citations import cite
-from dtrag.pipeline.answer.quotes import Quote
 
 ARTICLE = {"regulation": "학칙", "article": "제15조", "article_title": "휴학"}
 

@@ -15,8 +15,8 @@ from dtrag.adapters.parsers.formats import format_of
 from dtrag.core.documents import Citation, ParsedDocument, SearchResult
 from dtrag.core.text.sentences import Preceding, beginning_of, begins_inside, sentences_after
 from dtrag.ingestion.chunking import split
+from dtrag.pipeline.answer.candidates import Quote
 from dtrag.pipeline.answer.citations import citation_of, cite
-from dtrag.pipeline.answer.quotes import Quote
 from tests.pdf_writer import Placed, write_pdf
 
 INTRODUCTION = "Staff who travel are paid back what they spend. Receipts are needed above 10 EUR."

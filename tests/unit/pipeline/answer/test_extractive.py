@@ -17,7 +17,7 @@ from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import normalise, terms
 from dtrag.core.text.unit_types import QUOTABLE
 from dtrag.core.text.units import units_of
-from dtrag.pipeline.answer.candidates import MARGIN, MAX_CHARACTERS, NEARLY
+from dtrag.pipeline.answer.candidates import MARGIN, MAX_CHARACTERS, NEARLY, Quote
 from dtrag.pipeline.answer.citations import cite
 from dtrag.pipeline.answer.extractive import (
     ENOUGH,
@@ -28,7 +28,6 @@ from dtrag.pipeline.answer.extractive import (
     extract,
     nothing_found,
 )
-from dtrag.pipeline.answer.quotes import Quote
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import Broken
 

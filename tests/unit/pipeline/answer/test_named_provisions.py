@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtrag.core.documents import SearchResult
-from dtrag.pipeline.answer.named_provisions import MAX_CHOICES, quoted_whole, unanswered
+from dtrag.pipeline.answer.quoted_provisions import MAX_CHOICES, quoted_whole, unanswered
 from dtrag.ports import NamedPassages
 from tests.cases import each
 

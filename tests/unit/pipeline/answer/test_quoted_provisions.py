@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.sentences import analysed_sentences
+from dtrag.pipeline.answer.candidates import Quote
 from dtrag.pipeline.answer.citations import cite
 from dtrag.pipeline.answer.quoted_provisions import WHOLE, of_provision
-from dtrag.pipeline.answer.quotes import Quote
 
 LONG = "서류를 갖추어 정한 기간 안에 담당 부서를 거쳐 총장에게 제출하여야 한다"
 ARTICLE = f"""① 휴학의 절차는 다음 각 호와 같다. <개정 2020. 3. 1.>

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.text.token_counts import answer_tokens
-from dtrag.pipeline.debate.merge import cut, statements
+from dtrag.pipeline.debate.agent import cut, statements
 
 TEXTS = st.text(st.sampled_from("ab 가나.\n[1]?! 漢かー"), max_size=300)
 

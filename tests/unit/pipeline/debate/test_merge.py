@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.text.token_counts import answer_tokens
-from dtrag.pipeline.debate.merge import merged, same
+from dtrag.pipeline.debate.agent import merged, same
 
 SENTENCES = st.lists(
     st.sampled_from(

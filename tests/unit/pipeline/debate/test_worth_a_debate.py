@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.pipeline.debate.step import SURE, worth_a_debate
+from dtrag.pipeline.debate.engine import SURE, worth_a_debate
 
 
 @pytest.mark.parametrize(

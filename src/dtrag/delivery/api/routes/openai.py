@@ -7,7 +7,7 @@ that keep the connection open until then.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 
 from fastapi import APIRouter, Request
@@ -15,7 +15,6 @@ from fastapi.sse import KEEPALIVE_COMMENT
 from starlette.responses import Response
 
 from dtrag.core.agent import Agent
-from dtrag.core.answers.bold import in_bold
 from dtrag.delivery.api import chat_turn
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
@@ -190,3 +189,12 @@ def _no_model(model: str) -> NotFound:
 
 
 router.include_router(posting)
+
+
+def in_bold(text: str, marked: Sequence[tuple[int, int]]) -> str:
+    """The text with its marked spans, in order and disjoint, in bold."""
+    pieces, position = list[str](), 0
+    for start, end in marked:
+        pieces += [text[position:start], "**", text[start:end], "**"]
+        position = end
+    return "".join((*pieces, text[position:]))

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from dtrag.adapters.llms.factory import choose
 from dtrag.errors import LanguageModelFailed
-from dtrag.evaluation.judges.chat_model import ModelJudge
+from dtrag.evaluation.judges import ModelJudge
 from dtrag.evaluation.quality import RAGQualityEvaluator
 from dtrag.ports import ChatModel
 from dtrag.settings import Settings

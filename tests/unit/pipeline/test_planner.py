@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed, Overloaded
-from dtrag.pipeline.plan.planner import WEB_QUERY, complexity_of, plan
-from dtrag.pipeline.plan.prompt import MAX_REPLY, MAX_TOOLS
+from dtrag.pipeline.planner import MAX_REPLY, MAX_TOOLS, WEB_QUERY, complexity_of, plan
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import Plan
 from dtrag.settings import set_feature_flag

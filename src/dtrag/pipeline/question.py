@@ -1,4 +1,6 @@
-"""Rewrites follow-up questions for the search; the original question is still the one that is answered and shown.
+"""What a question is: a greeting, its intent, and a follow-up rewritten for the search.
+
+A rewritten follow-up is only searched; the original question is still the one that is answered and shown.
 
 With a language model, the model rewrites the question, using only words of the conversation. If it fails, or without
 one, rules carry words over from earlier questions (core/text/followup.py).
@@ -8,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from dtrag.core.chat import Message
 from dtrag.core.prompt_fence import boundary, fenced
-from dtrag.core.text.analysis import terms
+from dtrag.core.text.analysis import normalise, terms
 from dtrag.core.text.followup import content_words, kind_of, standing_alone
 from dtrag.core.text.hidden_characters import neutralised
+from dtrag.core.text.patterns import explained
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.run import Run
@@ -35,7 +39,7 @@ _MIN_SHARE = 0.5
 """Share of a rewritten question's words that must come from the conversation, and of the original's that it keeps."""
 _NUMBER = re.compile(r"\d+")
 
-_RULES = """\
+_INSTRUCTIONS = """\
 You rewrite the last question of a conversation so that it can be understood without the conversation.
 - Put what pronouns and left-out parts stand for into it, in the words of the conversation. Add nothing else.
 - Keep its language. Do not answer it. If it can be understood alone, repeat it as it is.
@@ -77,7 +81,7 @@ async def rewrite_by_model(question: str, history: Sequence[Message], run: Run, 
     latest = list(history)[-MAX_MESSAGES:]
     conversation = "\n".join(f"{message.role}: {message.content[:MAX_MESSAGE_CHARACTERS]}" for message in latest)
     messages = [
-        Message("system", _RULES.format(fence=fence)),
+        Message("system", _INSTRUCTIONS.format(fence=fence)),
         Message("user", f"{fenced('What was said', conversation, fence)}\nThe last question: {neutralised(question)}"),
     ]
     seconds = MODEL_SHARE * budget_of("rewrite")
@@ -97,3 +101,38 @@ def _is_based_on(rewritten: str, question: str, conversation: Sequence[str]) -> 
     if not {*_NUMBER.findall(rewritten)} <= {*_NUMBER.findall(" ".join((question, *conversation)))}:
         return False
     return len(new & known) >= _MIN_SHARE * len(new) and (not own or len(new & own) >= _MIN_SHARE * len(own))
+
+
+Intent = Literal["question", "explanation", "search", "general"]
+
+_INTENTS: tuple[tuple[Intent, re.Pattern[str]], ...] = (
+    (
+        "question",
+        explained(
+            r"\?|\b(?:what|how|why|when|where|who)\b"
+            r"|무엇|무슨|어떻게|어떤|왜|언제|어디|누가|누구|얼마|며칠|몇\s|(?:나요|까요|는가|은가|인가|인가요|는지요|습니까)\s*$",
+            finds=("how", "신청하나요"),
+            refuses=("somehow", "몇몇이"),
+        ),
+    ),
+    ("explanation", re.compile(r"\b(?:explain|describe|tell me)\b|설명|알려|가르쳐")),
+    ("search", re.compile(r"\b(?:find|search|look for)\b|찾아|검색|보여")),
+)
+
+_GREETING = explained(
+    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks|thank you)(?: (?:there|all|dtrag))?"
+    r"|안녕(?:하세요|하십니까)?|반갑습니다|반가워요?|고마워요?|고맙습니다|감사합니다)[\s!.,~?]*",
+    finds=("hello there!", "안녕하세요"),
+    refuses=("good day", "반가운"),
+)
+
+
+def is_greeting(query: str) -> bool:
+    """Whether the query is a greeting or thanks and nothing else."""
+    return _GREETING.fullmatch(normalise(query)) is not None
+
+
+def intent_of(query: str) -> Intent:
+    """The intent of the first rule that matches, else `general`."""
+    text = normalise(query)
+    return next((intent for intent, rule in _INTENTS if rule.search(text)), "general")

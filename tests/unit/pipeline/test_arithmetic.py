@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.pipeline.plan.planner import MAX_LENGTH, expression_of
+from dtrag.pipeline.planner import MAX_LENGTH, expression_of
 from dtrag.tools.builtin.calculator import CalculationError, evaluate
 from tests.growth import grows_linearly
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dtrag.core.quality.scores import ACCEPTED
-from dtrag.evaluation.judges.lexical import LexicalJudge
+from dtrag.evaluation.judges import LexicalJudge
 
-PAIRS = Path(__file__).parents[4] / "bench" / "relevancy" / "pairs.jsonl"
+PAIRS = Path(__file__).parents[3] / "bench" / "relevancy" / "pairs.jsonl"
 
 
 @pytest.mark.parametrize("everyday", [True, False])

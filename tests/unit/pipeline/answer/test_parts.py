@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtrag.core.documents import PackFindings, SearchMetrics, SearchResult
-from dtrag.pipeline.parts import found_parts
+from dtrag.pipeline.answer.parts import found_parts
 
 
 def passage(article: str, score: float) -> SearchResult:

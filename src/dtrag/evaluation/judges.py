@@ -1,7 +1,8 @@
-"""A judge that asks a language model, in Korean or English, and reads its JSON."""
+"""Judges of claims: words (the default), a claim checker, and a language model."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Sequence
@@ -10,10 +11,100 @@ from typing import Any
 from dtrag import llm_service
 from dtrag.core.chat import Message
 from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.quality import lexical_judge, relevancy
 from dtrag.core.quality.judgement import Judgement, Relevance
-from dtrag.core.text.analysis import language
+from dtrag.core.quality.relevancy import AskedConcept
+from dtrag.core.text.analysis import language, sentences
 from dtrag.errors import LanguageModelFailed
+from dtrag.packs.regulation_ko.question_concepts import read
 from dtrag.ports import ChatModel
+from dtrag.ports.judges import ClaimChecker
+from dtrag.retrieval.lexicon_reader import lexicon_in_use
+
+
+def _judged(claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:
+    distinct = {claim: lexical_judge.judge(claim, contexts, query) for claim in dict.fromkeys(claims)}
+    return [distinct[claim] for claim in claims]
+
+
+def relevance(query: str, answer: str) -> Relevance:
+    """How well the answer replies to the query, in its words or in the official ones of an everyday Korean question.
+
+    The first question takes .13 s for the lexicon.
+    """
+    return relevancy.relevance(query, answer, _concepts(query) if language(query) == "ko" else ())
+
+
+def _concepts(query: str) -> list[AskedConcept]:
+    return [
+        AskedConcept(
+            tuple(wording.text for wording in concept.wordings if wording.own),
+            tuple(wording.text for wording in concept.wordings if not wording.own),
+        )
+        for concept in read(query, lexicon_in_use()).concepts
+    ]
+
+
+class LexicalJudge:
+    """Compares words, numbers, names and negations; the same result every time."""
+
+    id = "lexical"
+
+    async def support(self, claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:
+        """See `Judge`."""
+        return await asyncio.to_thread(_judged, claims, contexts, query)
+
+    async def relevance(self, query: str, answer: str) -> Relevance:
+        """See `Judge`."""
+        return await asyncio.to_thread(relevance, query, answer)
+
+
+SUPPORTED = 0.5
+WINDOW = 1_200
+"""Characters of a context that the model reads at once: about 300 tokens, which leaves space for the claim."""
+
+
+class CheckerJudge:
+    """A claim is supported by a context when the model says so of one window of it."""
+
+    def __init__(self, checker: ClaimChecker):
+        self._checker = checker
+        self.id = checker.id
+
+    async def support(self, claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:
+        """See `Judge`. Raises `ModelDamaged`."""
+        return await asyncio.to_thread(self._support, claims, contexts, query)
+
+    async def relevance(self, query: str, answer: str) -> Relevance:
+        """See `Judge`; by words."""
+        return await asyncio.to_thread(relevance, query, answer)
+
+    def _support(self, claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:
+        spans = [(index, part) for index, context in enumerate(contexts) for part in windows(context)]
+        judgements = []
+        for claim in claims:
+            scores = [0.0] * len(contexts)
+            for (index, _), score in zip(spans, self._checker.check([(part, claim) for _, part in spans]), strict=True):
+                scores[index] = max(scores[index], score)
+            best = max(scores, default=0.0)
+            supporting = tuple(index for index, score in enumerate(scores) if score >= SUPPORTED)
+            reason = "" if supporting else f"{self.id} finds it in no context; by words: "
+            if reason:
+                reason += lexical_judge.judge(claim, contexts, query).reason or "its words are there"
+            judgements.append(Judgement(claim, bool(supporting), round(best, 4), supporting, reason))
+        return judgements
+
+
+def windows(text: str) -> list[str]:
+    """The text in runs of sentences of at most `WINDOW` characters; a longer sentence is one of its own."""
+    runs: list[tuple[int, int]] = []
+    for start, end in sentences(text):
+        if runs and end - runs[-1][0] <= WINDOW:
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((start, end))
+    return [text[start:end] for start, end in runs]
+
 
 MAX_TOKENS = 1_500
 SECONDS = 60.0
