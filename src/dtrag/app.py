@@ -28,6 +28,17 @@ from dtrag.assembly import (
     pipeline_type,
     search_engine,
 )
+from dtrag.cases.audit import CaseAuditor
+from dtrag.cases.consolidation import Consolidation
+from dtrag.cases.maintenance import LogExpiry
+from dtrag.cases.memory import CaseMemory
+from dtrag.cases.neural_selector import NeuralSelector
+from dtrag.cases.reflection import Reflection
+from dtrag.cases.retention import Retention
+from dtrag.cases.reuse import Reuse
+from dtrag.cases.review_cases import ReviewCases
+from dtrag.cases.suggesting import QuestionVectors, Suggester
+from dtrag.cases.weight_learning import WeightLearning
 from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL
@@ -59,17 +70,6 @@ from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
 from dtrag.ingestion.vectors import VectorFiller
-from dtrag.memory.audit import CaseAuditor
-from dtrag.memory.cases import CaseMemory
-from dtrag.memory.consolidation import Consolidation
-from dtrag.memory.maintenance import LogExpiry
-from dtrag.memory.neural_selector import NeuralSelector
-from dtrag.memory.reflection import Reflection
-from dtrag.memory.retention import Retention
-from dtrag.memory.reuse import Reuse
-from dtrag.memory.review_cases import ReviewCases
-from dtrag.memory.suggesting import QuestionVectors, Suggester
-from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline import reader
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers

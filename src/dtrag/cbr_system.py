@@ -20,6 +20,11 @@ from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.adapters.sqlite.connection import connect as connect_file
 from dtrag.app import App
 from dtrag.assembly import open_stores
+from dtrag.cases import case_input
+from dtrag.cases.memory import MAX_EXPORTED
+from dtrag.cases.results import CaseExport
+from dtrag.cases.suggesting import QuestionVectors, Suggester
+from dtrag.cases.views import ExportView, InteractionView, StatisticsView
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED
 from dtrag.core.cases.case import (
     DEFAULT_QUALITY,
@@ -49,11 +54,6 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import Conflict, InvalidInput, NoActiveApp, NotFound
 from dtrag.loop_thread import LoopThread
-from dtrag.memory import case_input
-from dtrag.memory.case_results import CaseExport
-from dtrag.memory.case_views import ExportView, InteractionView, StatisticsView
-from dtrag.memory.cases import MAX_EXPORTED
-from dtrag.memory.suggesting import QuestionVectors, Suggester
 from dtrag.ports import CaseStore, Embedder, Index
 from dtrag.ports import similarity as share_of
 from dtrag.settings import Settings

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from dtrag.cases.audit import CaseAuditor
+from dtrag.cases.consolidation import Consolidation
+from dtrag.cases.reflection import Reflection
 from dtrag.core.access.api_key import Caller, Key
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.cases.case import ALIASES, Case, CaseChange, CaseLog, CitedPassage, FeedbackType, content_hash
@@ -19,9 +22,6 @@ from dtrag.core.cases.evidence import REVIEW_LOG
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, NotFound
-from dtrag.memory.audit import CaseAuditor
-from dtrag.memory.consolidation import Consolidation
-from dtrag.memory.reflection import Reflection
 from dtrag.ports import Stores
 from dtrag.settings import set_feature_flag
 from tests.builders import BOILER, KETTLE, LEAVE, NOON, agent, branch_nodes, case, filled, vote

@@ -10,12 +10,12 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import date
 
+from dtrag.cases.reuse import Reuse
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, content_hash
 from dtrag.core.documents import IndexedDocument
 from dtrag.core.editions import Edition
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.memory.reuse import Reuse
 from dtrag.ports import Stores
 from tests.builders import case, chunk_id, indexed_document
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dtrag.cases.consolidation import Consolidation
 from dtrag.core.cases.votes import Replacement
-from dtrag.memory.consolidation import Consolidation
 from dtrag.ports import CaseStore
 from dtrag.settings import set_feature_flag
 from tests.faults.case_voter import opened

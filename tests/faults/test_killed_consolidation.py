@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from dtrag.cases.consolidation import Consolidation
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import Case
 from dtrag.core.documents import document_id
-from dtrag.memory.consolidation import Consolidation
 from dtrag.ports import CaseStore
 from dtrag.settings import set_feature_flag
 from tests.builders import case, vote

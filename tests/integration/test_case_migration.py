@@ -8,10 +8,10 @@ from pathlib import Path
 
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.app import App
+from dtrag.cases.maintenance import Migrated, migrate
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import QuestionVector, ReuseDecision
 from dtrag.errors import DatabaseUnavailable
-from dtrag.memory.maintenance import Migrated, migrate
 from dtrag.ports import CaseStore
 from tests.builders import NOON, case, vote
 from tests.contract.test_case_stores import log

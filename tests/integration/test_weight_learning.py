@@ -11,9 +11,9 @@ import pytest
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.stores.learning import PostgresLearning
 from dtrag.app import App
-from dtrag.core.cases.bandit import ACTIONS, DEFAULT_ACTION, ActionValues
+from dtrag.cases.weight_learning import BATCH, LEAST_EXPERIENCES, WeightLearning
+from dtrag.core.cases.bandit import ACTIONS, DEFAULT_ACTION, ActionValues, WayToAnswer
 from dtrag.errors import DatabaseUnavailable, InvalidInput
-from dtrag.memory.weight_learning import BATCH, LEAST_EXPERIENCES, WayToAnswer, WeightLearning
 from dtrag.ports import LearningStore, Stores
 from tests.integration.stores.test_learning import experience
 

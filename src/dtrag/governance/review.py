@@ -35,10 +35,10 @@ from dtrag.governance.review_answers import (
     shown_passages,
 )
 from dtrag.ingestion.classify import Classifier
-from dtrag.memory.review_cases import ReviewCases
 from dtrag.pipeline.answer_feedback import TextOf, no_text
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.ports import Index, Recorder, ReviewStore, unrecorded
+from dtrag.ports.cases import AnswersReviewed
 
 MAX_LIMIT = 1_000
 MAX_TEXT = 200_000
@@ -72,7 +72,7 @@ class Review:
         record: Recorder = unrecorded,
         *,
         review_below: float = 0.0,
-        cases: ReviewCases | None = None,
+        cases: AnswersReviewed | None = None,
         feedback_by: FeedbackBy = _no_feedback,
         answer_of: TextOf = no_text,
     ):
@@ -280,7 +280,7 @@ class Review:
             await self._add_case(self._cases, settled, scope)
         return await self._shown(settled, caller, scope, taxonomy)
 
-    async def _add_case(self, cases: ReviewCases, item: ReviewItem, scope: Scope) -> None:
+    async def _add_case(self, cases: AnswersReviewed, item: ReviewItem, scope: Scope) -> None:
         """The case of a decision. One that cannot be stored now is made by `make_missing_cases`."""
         try:
             await cases.add(item, scope)

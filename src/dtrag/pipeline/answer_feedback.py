@@ -17,10 +17,10 @@ from dtrag.core.editions import parse_date
 from dtrag.core.response import response
 from dtrag.core.trace import Trace
 from dtrag.errors import NotFound
-from dtrag.memory.retention import CaseEffect, Retention
 from dtrag.pipeline.recall import FLAG
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Recorder, TraceStore, unrecorded
+from dtrag.ports.cases import AnswersRetained, CaseEffect
 from dtrag.settings import active_flags
 
 
@@ -71,7 +71,7 @@ class FeedbackOnAnswers:
         traces: Traces,
         store: TraceStore,
         *,
-        retention: Retention | None = None,
+        retention: AnswersRetained | None = None,
         question_of: TextOf = no_text,
         record: Recorder = unrecorded,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
@@ -140,7 +140,7 @@ class FeedbackOnAnswers:
         return await self._store.feedback_by(caller.owner, trace_ids)
 
     @property
-    def _remembers(self) -> Retention | None:
+    def _remembers(self) -> AnswersRetained | None:
         """The case memory, if it is on."""
         return self._retention if FLAG in active_flags() else None
 

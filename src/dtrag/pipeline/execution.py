@@ -20,13 +20,13 @@ from dtrag.core.chat import Message, Usage
 from dtrag.core.editions import parse_date
 from dtrag.core.trace import StepTrace, Trace
 from dtrag.errors import InvalidInput
-from dtrag.memory.retention import AnsweredQuestion
 from dtrag.pipeline import steps
 from dtrag.pipeline.recall import answered_question, remembers
 from dtrag.pipeline.run import Emit, Recording, Run, of_active_app
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState, running
 from dtrag.pipeline.step_table import STEPS, Step, perform
 from dtrag.ports import Warmable
+from dtrag.ports.cases import AnsweredQuestion
 from dtrag.settings import active_flags
 
 MAX_TOP_K = 50

@@ -16,11 +16,10 @@ from typing import Any
 
 from dtrag.core.cases.case import Case
 from dtrag.core.documents import CaseVotes, EarlierQuestion, SearchResult
-from dtrag.memory.retention import AnsweredQuestion, NotRetained
-from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.pipeline.question import is_greeting
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineResponse, PipelineState
+from dtrag.ports.cases import AnsweredQuestion, NotRetained, Recalled
 
 _LOG = logging.getLogger(__name__)
 FLAG = "cbr_enabled"
@@ -85,7 +84,7 @@ async def recalling(state: PipelineState, run: Run) -> AsyncIterator[Recall | No
     if run.reuse is None or not remembers(run) or not _stands_alone(state) or is_greeting(state.query):
         yield None
         return
-    task = asyncio.create_task(_recall(run.reuse, state.query, run))
+    task = asyncio.create_task(run.reuse.recall(state.query, run.scope))
     try:
         yield Recall(state, run, task)
     finally:
@@ -93,10 +92,6 @@ async def recalling(state: PipelineState, run: Run) -> AsyncIterator[Recall | No
         await asyncio.wait([task])
         if not task.cancelled():
             task.exception()  # reported by `raise_passages`, or of no interest any more
-
-
-async def _recall(reuse: Reuse, question: str, run: Run) -> Recalled:
-    return await reuse.recall(question, run.scope)
 
 
 def _stands_alone(state: PipelineState) -> bool:

@@ -13,6 +13,7 @@ from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence_of
 from dtrag.core.answers.evidence import COMPARED, by_words
+from dtrag.core.cases.bandit import WayToAnswer
 from dtrag.core.documents import FollowedCitation, SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.editions import ChangedText, changed_later
 from dtrag.core.query_expansion import QueryFacts, TopKChoice
@@ -23,7 +24,6 @@ from dtrag.core.taxonomy.versions import active_paths, parse_version
 from dtrag.core.text.analysis import language
 from dtrag.core.text.sentences import Preceding
 from dtrag.errors import Advice, DtragError, NotFound
-from dtrag.memory.weight_learning import WayToAnswer
 from dtrag.pipeline.answer.candidates import FURTHER
 from dtrag.pipeline.answer.compose import unfinished
 from dtrag.pipeline.answer.extractive import extract

@@ -24,8 +24,9 @@ from dtrag.retrieval.request import CANDIDATES
 from dtrag.settings import active_flags
 
 if TYPE_CHECKING:
-    from dtrag.memory.reuse import Recalled, Reuse
-    from dtrag.memory.weight_learning import WayToAnswer, WeightLearning
+    from dtrag.core.cases.bandit import WayToAnswer
+    from dtrag.ports.cases import AnswersRecalled, Recalled
+    from dtrag.ports.learning import Learner
     from dtrag.retrieval.engine import HybridSearchEngine
     from dtrag.tools.registry import ToolRegistry
 
@@ -124,8 +125,8 @@ class Run:
     scope: Viewer = field(default_factory=Scope.everything)
     filters: Mapping[str, Any] | None = None
     owner: str = ""
-    learning: WeightLearning | None = None
-    reuse: Reuse | None = None
+    learning: Learner | None = None
+    reuse: AnswersRecalled | None = None
     memory: bool = True
     taxonomy_version: str | None = None
     tree_of: Callable[[str], Awaitable[Taxonomy | None]] = _only_active

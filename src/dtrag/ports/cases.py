@@ -1,18 +1,21 @@
-"""Port of the case memory's store."""
+"""Ports of the case memory: its store, and what answers and reviews use of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import datetime
-from typing import Protocol
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal, Protocol
 
-from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.access.api_key import Caller
+from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.cases.case import (
     Case,
     CaseChange,
     CaseLog,
     CaseQuery,
     DecisionCounts,
+    FeedbackType,
     QuestionVector,
     ReuseDecision,
     ScoredCases,
@@ -20,6 +23,74 @@ from dtrag.core.cases.case import (
 )
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.cases.votes import CaseRecord, Replacement
+from dtrag.core.documents import SearchResult
+from dtrag.core.taxonomy.review import ReviewItem
+
+Silence = Literal["", "no_case", "other_question", "stale", "evidence", "conflict", "late", "other_scope"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What the memory knows about a question.
+
+    `case` may be shown, and `passages` are the ids of its current passages, in the order in which it cites them; None
+    when the memory is silent, with the reason in `silence`. `raises`: they may change the ranking of the search, which
+    passages chosen by hand never do. `same` are all cases with the same question whose passages
+    are current: they are judged by the answer when the memory is silent. The numbers count candidates, those with the
+    same question, and of these the ones with changed passages; `code` is the rule that the evidence of the best one
+    breaks. `offered` are cases with a similar question, which may be shown as such, most similar first.
+    """
+
+    case: Case | None = None
+    passages: tuple[str, ...] = ()
+    raises: bool = False
+    same: tuple[Case, ...] = ()
+    silence: Silence = ""
+    code: str = ""
+    candidates: int = 0
+    with_same_question: int = 0
+    stale: int = 0
+    offered: tuple[Case, ...] = ()
+
+
+NotRetained = Literal["", "declined", "unfinished", "follow_up", "filtered", "no_category"]
+"""Why an answered question makes no case; "" when it may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredQuestion:
+    """An answered question, as the pipeline hands it over.
+
+    `cited` are the passages that the answer cites, in the order of its citations. `not_retained` says why it makes no
+    case. `shown_case_id` is the case that was shown with it.
+    """
+
+    trace_id: str
+    question: str
+    owner: str
+    viewer: Viewer
+    answered_at: datetime
+    cited: tuple[SearchResult, ...]
+    decision: str
+    confidence: float
+    seconds: float
+    not_retained: NotRetained = ""
+    recalled: Recalled | None = None
+    shown_case_id: str | None = None
+
+    @property
+    def as_of(self) -> date | None:
+        """The day of the question; None for today."""
+        return self.viewer.as_of
+
+
+@dataclass(frozen=True, slots=True)
+class CaseEffect:
+    """What feedback on an answer did to the memory: it made a case, counted as a vote on one, or neither (`note`)."""
+
+    effect: Literal["recorded", "case_made", "case_voted"] = "recorded"
+    case_id: str | None = None
+    note: str = ""
 
 
 class CaseStore(Protocol):
@@ -110,3 +181,33 @@ class CaseStore(Protocol):
 
     async def close(self) -> None:
         """Release what the store holds."""
+
+
+class AnswersRecalled(Protocol):
+    """What a run asks of the case memory."""
+
+    async def recall(self, question: str, viewer: Viewer) -> Recalled:
+        """What the memory knows about the question, for this viewer on this day. Raises `DatabaseUnavailable`."""
+
+
+class AnswersRetained(Protocol):
+    """What feedback on answers does in the case memory."""
+
+    async def interaction(self, trace_id: str, caller: Caller) -> CaseLog | None:
+        """The interaction of an own answer; None for an unknown one. Raises `DatabaseUnavailable`."""
+
+    async def feedback(self, log: CaseLog, kind: FeedbackType, caller: Caller) -> CaseEffect:
+        """What the caller's feedback on an own answer does; durable when this returns."""
+
+
+class AnswersReviewed(Protocol):
+    """Makes cases from decisions of reviewers; while the memory is off (`enabled`) none."""
+
+    @property
+    def enabled(self) -> bool: ...
+
+    async def add(self, item: ReviewItem, scope: Scope) -> str | None:
+        """The id of the case for a decided answer, if it makes one."""
+
+    async def add_missing(self, items: Iterable[ReviewItem]) -> list[str]:
+        """As `add`, for answers that were decided while the memory was off; the ids of the new cases."""

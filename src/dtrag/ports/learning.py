@@ -1,11 +1,11 @@
-"""Port of what is learned about ways to answer: experiences, and how many answers explore."""
+"""Ports of what is learned about ways to answer: the learner, and the store of its experiences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from dtrag.core.cases.bandit import Experience
+from dtrag.core.cases.bandit import Experience, WayToAnswer
 
 
 class LearningStore(Protocol):
@@ -28,3 +28,17 @@ class LearningStore(Protocol):
 
     async def explore(self, share: float) -> None:
         """Set that share."""
+
+
+class Learner(Protocol):
+    """Chooses ways of answering, and learns which of them pay."""
+
+    async def way_to_answer(
+        self, complexity: str, intent: str, asker: str, flags: Collection[str]
+    ) -> WayToAnswer | None:
+        """The choice for a question, or None when nothing is to be chosen or learned. Never raises."""
+
+    def finished(
+        self, way: WayToAnswer, answer_id: str, confidence: float, seconds: float, flags: Collection[str]
+    ) -> None:
+        """Note what the answer earned; returns at once."""

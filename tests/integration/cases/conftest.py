@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dtrag.memory import retention
+from dtrag.cases import retention
 from dtrag.pipeline.recall import FLAG
 from dtrag.settings import set_feature_flag
 

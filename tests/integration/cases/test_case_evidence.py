@@ -13,6 +13,7 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.app import App
+from dtrag.cases.reuse import Reuse
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseChange, CitedPassage, DecisionCounts, ReuseDecision, content_hash
@@ -20,7 +21,6 @@ from dtrag.core.cases.same_question import SameQuestion
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
-from dtrag.memory.reuse import Reuse
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.testing import add_texts
 from tests.store import toy_app
@@ -129,7 +129,7 @@ async def test_an_asker_decides_once_about_a_case(app: App) -> None:
 
 
 async def test_wrong_replays_of_a_case_are_capped(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dtrag.memory.retention.MOST_REPLAYS", 2)
+    monkeypatch.setattr("dtrag.cases.retention.MOST_REPLAYS", 2)
     case = await stored(app, "Gardens", origin="manual", author="eve")
     for number in range(4):
         await ask(app, await caller(app, f"reader {number}"))

@@ -12,6 +12,8 @@ import pytest_asyncio
 
 from dtrag import App
 from dtrag.adapters.postgres.database import Database
+from dtrag.cases.memory import NO_LOG
+from dtrag.cases.views import ExportView
 from dtrag.core.access.api_key import Caller, Role
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseLog, FeedbackType, SimilarityMethod, Vote
@@ -19,8 +21,6 @@ from dtrag.core.cases.similarity import MEANING_SHARE
 from dtrag.core.cases.statistics import Readiness, VoterCount
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, IncompleteRequest, InvalidInput, NotFound, StorageFull
-from dtrag.memory.case_views import ExportView
-from dtrag.memory.cases import NO_LOG
 from dtrag.settings import set_feature_flag
 from dtrag.testing import HashEmbedder, Models, add_texts
 from tests.cases import each

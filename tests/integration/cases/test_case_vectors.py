@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from dtrag.cases.suggesting import QuestionVectors, Suggester
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import Case, CaseQuery, SimilarityMethod
-from dtrag.memory.suggesting import QuestionVectors, Suggester
 from dtrag.ports import Stores
 from dtrag.testing.models import HashEmbedder
 from tests.builders import case

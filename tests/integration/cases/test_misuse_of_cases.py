@@ -12,14 +12,14 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.app import App
+from dtrag.cases.consolidation import Consolidation
+from dtrag.cases.weight_learning import WeightLearning
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.cases.bandit import Experience
 from dtrag.core.cases.case import ALIASES, NOTE, Case, CaseChange, FeedbackType
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound, StorageFull
-from dtrag.memory.consolidation import Consolidation
-from dtrag.memory.weight_learning import WeightLearning
 from dtrag.ports import Stores
 from dtrag.settings import set_feature_flag
 from dtrag.testing import add_texts

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from dtrag.cases.neural_selector import NeuralSelector
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import Case, FeedbackType, QuestionVector, Vote
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, CaseStatistics, Readiness, VoterCount
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import EmbedderFailed, InvalidInput
-from dtrag.memory.neural_selector import NeuralSelector
 from dtrag.ports import Embedder, Stores
 from tests.builders import NOON, case
 from tests.toy import ToyEmbedder

@@ -11,13 +11,13 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.app import App
+from dtrag.cases.reuse import MOST_OFFERED
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Access, Grant
 from dtrag.core.cases.case import Case, CitedPassage, FeedbackType, Vote, content_hash
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.documents import CaseVotes
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.memory.reuse import MOST_OFFERED
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.testing import add_texts
 from tests.store import toy_app

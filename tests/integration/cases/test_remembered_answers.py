@@ -13,15 +13,16 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.app import App
+from dtrag.cases.reuse import Reuse
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, Viewer
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, ReuseDecision, Vote, content_hash
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import NotFound
-from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.pipeline.recall import FLAG
 from dtrag.pipeline.state import PipelineResponse
+from dtrag.ports.cases import Recalled
 from dtrag.settings import set_feature_flag
 from dtrag.testing import add_texts
 from tests.cases import each

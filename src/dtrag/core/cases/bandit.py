@@ -11,7 +11,7 @@ judged on the fifth that it has not seen, so that it is not rewarded for remembe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -104,6 +104,35 @@ def exploring(share: float) -> Values:
     probabilities = np.full(len(ACTIONS), share / len(ACTIONS))
     probabilities[DEFAULT_ACTION] += 1.0 - share
     return probabilities
+
+
+@dataclass(slots=True)
+class WayToAnswer:
+    """The choice for one question, made when the numbers of candidates are known."""
+
+    complexity: str
+    intent: str
+    asker: str
+    choose: Callable[[int], tuple[int, float, bool]]
+    """State -> number of the action, its probability, and whether it was drawn uniformly."""
+    state: int | None = None
+    action: Action | None = None
+    number: int = 0
+    propensity: float = 1.0
+    explored: bool = False
+
+    def weights(self, lexical_candidates: int, vector_candidates: int) -> tuple[float, float]:
+        """The weights of the lexical and the vector score; the first call decides."""
+        if self.action is None:
+            self.state = state_of(self.complexity, self.intent, lexical_candidates, vector_candidates)
+            self.number, self.propensity, self.explored = self.choose(self.state)
+            self.action = ACTIONS[self.number]
+        return self.action.weights
+
+    @property
+    def composing(self) -> Composing:
+        """How a language model composes the answer."""
+        return "direct" if self.action is None else self.action.composing
 
 
 class ActionValues:

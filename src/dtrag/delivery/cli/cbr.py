@@ -27,10 +27,10 @@ from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
+    from dtrag.cases.maintenance import Migrated
     from dtrag.core.cases.bandit import OfflineEvaluation, PolicyValue
     from dtrag.core.cases.evidence import CollectionEvidence
     from dtrag.core.cases.statistics import CaseStatistics
-    from dtrag.memory.maintenance import Migrated
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -67,8 +67,8 @@ def stats(context: typer.Context, as_json: Json = False) -> int:
         return await opened.cases.statistics(), await opened.reuse.evidence(EVERYTHING)
 
     statistics, evidence = with_app(context, read)
+    from dtrag.cases.views import StatisticsView
     from dtrag.core.cases.statistics import Readiness
-    from dtrag.memory.case_views import StatisticsView
 
     readiness = Readiness.of(statistics)
     figures = plain(StatisticsView.of(statistics))
@@ -100,7 +100,7 @@ def logs(
 ) -> int:
     """List the newest interactions, newest first."""
     newest = with_app(context, lambda opened: opened.cases.logs(limit, success_only=success_only))
-    from dtrag.memory.case_views import InteractionView
+    from dtrag.cases.views import InteractionView
 
     rows = [
         (
@@ -138,7 +138,7 @@ def export(
     import json
     from datetime import UTC, datetime
 
-    from dtrag.memory.case_views import ExportView
+    from dtrag.cases.views import ExportView
 
     rows = plain(ExportView.of(exported, datetime.now(UTC)))
     if output is None:
@@ -179,8 +179,8 @@ def migrate(
 
     async def copy(opened: App) -> Migrated:
         from dtrag.assembly import both_case_stores
+        from dtrag.cases.maintenance import migrate
         from dtrag.core.access.api_key import LOCAL
-        from dtrag.memory.maintenance import migrate
 
         in_database, in_file = both_case_stores(opened.settings, opened.database, folder.absolute())
         try:

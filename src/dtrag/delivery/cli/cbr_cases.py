@@ -61,7 +61,7 @@ def suggest(
             prefix=subcategories,
         ),
     )
-    from dtrag.memory.case_views import CaseView
+    from dtrag.cases.views import CaseView
 
     value = {
         "query": text,
@@ -123,7 +123,7 @@ def add(
             as_of=as_of,
         ),
     )
-    from dtrag.memory.case_results import notes_on
+    from dtrag.cases.results import notes_on
 
     for text in notes_on(case):
         note(text)
@@ -133,7 +133,7 @@ def add(
 def show(context: typer.Context, case_id: CaseId, as_json: Json = False) -> int:
     """Show one case, archived or not."""
     case = with_app(context, lambda opened: opened.cases.get(case_id))
-    from dtrag.memory.case_views import CaseView
+    from dtrag.cases.views import CaseView
 
     rows = [
         ("Id", case.case_id),
@@ -167,7 +167,7 @@ def list_cases(
 ) -> int:
     """List the cases by id."""
     page = with_app(context, lambda opened: opened.cases.page(limit, after, status=status, stale=stale))
-    from dtrag.memory.case_views import listed_case
+    from dtrag.cases.views import listed_case
 
     rows = [
         (
@@ -269,6 +269,6 @@ def _metadata(text: str | None) -> dict[str, Any]:
 
 
 def _show_change(word: str, case: Case, as_json: bool) -> int:
-    from dtrag.memory.case_views import CaseView
+    from dtrag.cases.views import CaseView
 
     return show_result(as_json, CaseView.of(case), f"{word} {case.case_id}")

@@ -9,6 +9,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
+from dtrag.cases.memory import MAX_LIMIT
+from dtrag.cases.results import CaseExport, notes_on
+from dtrag.cases.views import CaseView, ExportView, InteractionView, NewCaseView
 from dtrag.core.cases.case import FeedbackType, SimilarityMethod
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, Readiness
 from dtrag.core.response import plain
@@ -34,9 +37,6 @@ from dtrag.delivery.api.schemas.cbr import (
     SuggestResponse,
 )
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.memory.case_results import CaseExport, notes_on
-from dtrag.memory.case_views import CaseView, ExportView, InteractionView, NewCaseView
-from dtrag.memory.cases import MAX_LIMIT
 
 router = APIRouter(tags=["cbr"])
 posting = APIRouter(route_class=JsonRoute, tags=["cbr"])

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 
+from dtrag.cases.neural_selector import MAX_HITS, MODES, CaseHit, CaseSearch
 from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
@@ -32,7 +33,6 @@ from dtrag.delivery.api.schemas.search import (
     Text,
 )
 from dtrag.errors import DtragError, FeatureOff, InvalidInput, NeuralSelectorOff
-from dtrag.memory.neural_selector import MAX_HITS, MODES, CaseHit, CaseSearch
 from dtrag.retrieval.request import MAX_CHOSEN, MAX_TOP_K
 from dtrag.settings import flag
 

@@ -6,6 +6,9 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, Field
 
+from dtrag.cases.case_input import MAX_PASSAGES
+from dtrag.cases.results import CasePage, Suggestions
+from dtrag.cases.views import InteractionView, ListedCaseView, ReadinessView, StatisticsView, listed_case
 from dtrag.core.cases.case import DEFAULT_QUALITY
 from dtrag.core.cases.evidence import CollectionEvidence
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY, CaseSuggestion
@@ -14,9 +17,6 @@ from dtrag.core.statements import all_statements
 from dtrag.core.taxonomy.tree import MAX_DEPTH
 from dtrag.delivery.api.schemas.base import NoteStatements, ReasonStatements, StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
-from dtrag.memory.case_input import MAX_PASSAGES
-from dtrag.memory.case_results import CasePage, Suggestions
-from dtrag.memory.case_views import InteractionView, ListedCaseView, ReadinessView, StatisticsView, listed_case
 
 TARGET_MS = 200.0
 """Longest mean time of a suggestion (AC-ORCH-004)."""

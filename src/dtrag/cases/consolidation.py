@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from dtrag.cases.maintenance import all_cases, require_maintainer
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import Case, CaseChange, FeedbackType, Vote
@@ -27,7 +28,6 @@ from dtrag.core.cases.consolidation import (
 )
 from dtrag.core.cases.votes import POSITIVE, Replacement
 from dtrag.errors import Conflict, NotFound
-from dtrag.memory.maintenance import all_cases, require_maintainer
 from dtrag.ports import CaseStore, Recorder, unrecorded
 
 BATCH = 100

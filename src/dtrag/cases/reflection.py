@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from dtrag.cases.maintenance import all_cases, require_maintainer
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant
 from dtrag.core.cases.case import Case, CaseChange, Vote
@@ -13,7 +14,6 @@ from dtrag.core.cases.votes import one_of_each_voter
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.memory.maintenance import all_cases, require_maintainer
 from dtrag.ports import CaseStore, Index, Recorder, unrecorded
 
 BAD, GOOD = 0.5, 0.8

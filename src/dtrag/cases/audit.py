@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, TypedDict
 
+from dtrag.cases.maintenance import pages, require_maintainer
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, content_hash
@@ -17,7 +18,6 @@ from dtrag.core.cases.consolidation import aliases_of, duplicates
 from dtrag.core.cases.evidence import standing_of
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
-from dtrag.memory.maintenance import pages, require_maintainer
 from dtrag.ports import AgentStore, CaseStore, Index, KeyStore
 
 MADE_FROM_ANSWERS = frozenset({"answer", "answers", "case", "cases"})

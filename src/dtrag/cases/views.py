@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any, Self
 
+from dtrag.cases.results import CaseExport, ListedCase
 from dtrag.core.cases.case import Case, CaseLog, FeedbackType, LogKind, Origin, Status
 from dtrag.core.cases.statistics import CaseStatistics, Readiness
 from dtrag.core.response import Moment, response
 from dtrag.core.statements import Statement
-from dtrag.memory.case_results import CaseExport, ListedCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

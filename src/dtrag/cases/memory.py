@@ -14,6 +14,12 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
+from dtrag.cases import case_input
+from dtrag.cases.consolidation import vote_target
+from dtrag.cases.maintenance import LogExpiry
+from dtrag.cases.results import CaseExport, CasePage, ListedCase, Suggestions, shown, shown_statistics
+from dtrag.cases.reuse import cited_passages, stale_passages
+from dtrag.cases.suggesting import Suggester
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Scope, scope_rows
@@ -38,12 +44,6 @@ from dtrag.core.statements import stated
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Conflict, FeatureOff, IncompleteRequest, InvalidInput, NotFound, StorageFull
-from dtrag.memory import case_input
-from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, shown, shown_statistics
-from dtrag.memory.consolidation import vote_target
-from dtrag.memory.maintenance import LogExpiry
-from dtrag.memory.reuse import cited_passages, stale_passages
-from dtrag.memory.suggesting import Suggester
 from dtrag.ports import Index, Recorder, unrecorded
 from dtrag.ports.cases import CaseStore
 from dtrag.settings import flag

@@ -12,10 +12,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Literal
 
 from cachetools import TTLCache
 
+from dtrag.cases import case_input
+from dtrag.cases.suggesting import CandidateCases, Suggester
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.cases.case import (
     Case,
@@ -38,9 +39,8 @@ from dtrag.core.cases.same_question import Gate, same_question
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import InvalidInput
-from dtrag.memory import case_input
-from dtrag.memory.suggesting import CandidateCases, Suggester
 from dtrag.ports import CaseStore, Index
+from dtrag.ports.cases import Recalled
 from dtrag.settings import timeout_multiplier
 
 MOST_CANDIDATES = 20
@@ -56,32 +56,6 @@ GATE_S = 0.5
 """Time for these comparisons in seconds, times PIPELINE_TIMEOUT_MULTIPLIER; after it the memory is silent."""
 COUNTS_S = 10.0
 """How long the counts of a restricted scope are kept, in seconds, once the decisions count instead of the pairs."""
-
-Silence = Literal["", "no_case", "other_question", "stale", "evidence", "conflict", "late", "other_scope"]
-
-
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """What the memory knows about a question.
-
-    `case` may be shown, and `passages` are the ids of its current passages, in the order in which it cites them; None
-    when the memory is silent, with the reason in `silence`. `raises`: they may change the ranking of the search, which
-    passages chosen by hand never do. `same` are all cases with the same question whose passages
-    are current: they are judged by the answer when the memory is silent. The numbers count candidates, those with the
-    same question, and of these the ones with changed passages; `code` is the rule that the evidence of the best one
-    breaks. `offered` are cases with a similar question, which may be shown as such, most similar first.
-    """
-
-    case: Case | None = None
-    passages: tuple[str, ...] = ()
-    raises: bool = False
-    same: tuple[Case, ...] = ()
-    silence: Silence = ""
-    code: str = ""
-    candidates: int = 0
-    with_same_question: int = 0
-    stale: int = 0
-    offered: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,14 @@ from cachetools import LRUCache
 from dtrag.batch_writer import BatchWriter
 from dtrag.core.cases.bandit import (
     ACTIONS,
-    Action,
     ActionValues,
-    Composing,
     Experience,
     OfflineEvaluation,
     Values,
+    WayToAnswer,
     evaluate,
     exploring,
     reward_of,
-    state_of,
 )
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.ports import LearningStore
@@ -44,35 +42,6 @@ MOST_ASKERS = 10_000
 MOST_WAITING = 2_000
 WRITE_S = 0.2
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class WayToAnswer:
-    """The choice for one question, made when the numbers of candidates are known."""
-
-    complexity: str
-    intent: str
-    asker: str
-    choose: Callable[[int], tuple[int, float, bool]]
-    """State -> number of the action, its probability, and whether it was drawn uniformly."""
-    state: int | None = None
-    action: Action | None = None
-    number: int = 0
-    propensity: float = 1.0
-    explored: bool = False
-
-    def weights(self, lexical_candidates: int, vector_candidates: int) -> tuple[float, float]:
-        """The weights of the lexical and the vector score; the first call decides."""
-        if self.action is None:
-            self.state = state_of(self.complexity, self.intent, lexical_candidates, vector_candidates)
-            self.number, self.propensity, self.explored = self.choose(self.state)
-            self.action = ACTIONS[self.number]
-        return self.action.weights
-
-    @property
-    def composing(self) -> Composing:
-        """How a language model composes the answer."""
-        return "direct" if self.action is None else self.action.composing
 
 
 @dataclass(slots=True)

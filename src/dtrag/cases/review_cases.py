@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 
+from dtrag.cases.case_input import shared_category
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseQuery, CitedPassage, FeedbackType, QuestionVector, Vote
@@ -14,7 +15,6 @@ from dtrag.core.cases.similarity import question_hash
 from dtrag.core.cases.votes import CaseRecord, Tally, count_vote
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.review import ReviewItem
-from dtrag.memory.case_input import shared_category
 from dtrag.ports import CaseStore, Index
 from dtrag.settings import flag
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dtrag.cases.results import shown
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.cases.case import Case, CaseQuery, QuestionVector, SimilarityMethod
 from dtrag.core.cases.statistics import Readiness
@@ -22,7 +23,6 @@ from dtrag.core.ranking.fusion import ScoreNormalizer
 from dtrag.core.text.analysis import Analyzer, language, term_id
 from dtrag.core.text.questions import weighted_terms
 from dtrag.errors import DtragError, InvalidInput
-from dtrag.memory.case_results import shown
 from dtrag.ports import CaseStore, Embedder, Index, model_for
 from dtrag.settings import timeout_multiplier
 

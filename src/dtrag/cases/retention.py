@@ -8,13 +8,17 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Literal
 
 from dtrag.batch_writer import BatchWriter
+from dtrag.cases.case_input import shared_category
+from dtrag.cases.consolidation import vote_target
+from dtrag.cases.maintenance import LogExpiry
+from dtrag.cases.reuse import Reuse
 from dtrag.core.access.api_key import Caller
-from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.access.scope import Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote, content_hash
 from dtrag.core.cases.evidence import counts_as_decision, is_author
@@ -23,11 +27,8 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import DatabaseUnavailable, InvalidInput, StorageFull
-from dtrag.memory.case_input import shared_category
-from dtrag.memory.consolidation import vote_target
-from dtrag.memory.maintenance import LogExpiry
-from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.ports import CaseStore, Index
+from dtrag.ports.cases import AnsweredQuestion, CaseEffect
 from dtrag.settings import Settings
 
 Retain = Literal["never", "thumbs_up", "always"]
@@ -44,8 +45,6 @@ BATCH = 50
 _NAMESPACE = uuid.UUID("3c1f6f0e-5a0b-5d2e-9a4f-6f1d0c7e2b11")
 _LOG = logging.getLogger(__name__)
 
-NotRetained = Literal["", "declined", "unfinished", "follow_up", "filtered", "no_category"]
-"""Why an answered question makes no case; "" when it may."""
 _NOTES: dict[str, str] = {
     "declined": "An answer without citations makes no case.",
     "unfinished": "An answer that was not finished in time makes no case.",
@@ -56,42 +55,6 @@ _NOTES: dict[str, str] = {
     "elsewhere": "The case of this answer is out of your scope now.",
     "other_passages": "The case of this answer cites other passages now: the feedback does not count for it.",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredQuestion:
-    """An answered question, as the pipeline hands it over.
-
-    `cited` are the passages that the answer cites, in the order of its citations. `not_retained` says why it makes no
-    case. `shown_case_id` is the case that was shown with it.
-    """
-
-    trace_id: str
-    question: str
-    owner: str
-    viewer: Viewer
-    answered_at: datetime
-    cited: tuple[SearchResult, ...]
-    decision: str
-    confidence: float
-    seconds: float
-    not_retained: NotRetained = ""
-    recalled: Recalled | None = None
-    shown_case_id: str | None = None
-
-    @property
-    def as_of(self) -> date | None:
-        """The day of the question; None for today."""
-        return self.viewer.as_of
-
-
-@dataclass(frozen=True, slots=True)
-class CaseEffect:
-    """What feedback on an answer did to the memory: it made a case, counted as a vote on one, or neither (`note`)."""
-
-    effect: Literal["recorded", "case_made", "case_voted"] = "recorded"
-    case_id: str | None = None
-    note: str = ""
 
 
 class Retention:
