@@ -28,12 +28,9 @@ from dtrag.assembly import (
     pipeline_type,
     search_engine,
 )
-from dtrag.cases.audit import CaseAuditor
-from dtrag.cases.consolidation import Consolidation
-from dtrag.cases.maintenance import LogExpiry
+from dtrag.cases.maintenance import CaseAuditor, Consolidation, LogExpiry, Reflection
 from dtrag.cases.memory import CaseMemory
 from dtrag.cases.neural_selector import NeuralSelector
-from dtrag.cases.reflection import Reflection
 from dtrag.cases.retention import Retention
 from dtrag.cases.reuse import Reuse
 from dtrag.cases.review_cases import ReviewCases

@@ -22,9 +22,8 @@ from dtrag.app import App
 from dtrag.assembly import open_stores
 from dtrag.cases import case_input
 from dtrag.cases.memory import MAX_EXPORTED
-from dtrag.cases.results import CaseExport
 from dtrag.cases.suggesting import QuestionVectors, Suggester
-from dtrag.cases.views import ExportView, InteractionView, StatisticsView
+from dtrag.cases.views import CaseExport, ExportView, InteractionView, StatisticsView
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED
 from dtrag.core.cases.case import (
     DEFAULT_QUALITY,

@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.cases.audit import CaseAuditor
-from dtrag.cases.consolidation import Consolidation
-from dtrag.cases.reflection import Reflection
+from dtrag.cases.maintenance import CaseAuditor, Consolidation, Reflection
 from dtrag.core.access.api_key import Caller, Key
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.cases.case import ALIASES, Case, CaseChange, CaseLog, CitedPassage, FeedbackType, content_hash

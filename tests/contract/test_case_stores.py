@@ -24,7 +24,7 @@ from dtrag.core.cases.case import (
     ReuseDecision,
     SimilarityMethod,
 )
-from dtrag.core.cases.similarity import admits, case_similarity, order
+from dtrag.core.cases.similarity import admits, cosine, order, question_hash, similarity
 from dtrag.core.cases.statistics import VoterCount
 from dtrag.core.cases.votes import CountedVote, Replacement, bounded
 from dtrag.core.documents import document_id
@@ -61,6 +61,15 @@ def decision(case_id: str, log_id: str, *, correct: bool, asked_in: frozenset[in
     return ReuseDecision(
         case_id=case_id, log_id=log_id, kind="replay", correct=correct, at=NOON, asker=log_id, asked_in=asked_in
     )
+
+
+def case_similarity(query: CaseQuery, case: Case) -> float:
+    """How alike the query and the question of the case are: of a case without text 1.0 for the same question."""
+    if query.method is SimilarityMethod.SEMANTIC:
+        return cosine(query.vector, case.vector)
+    if not case.query:
+        return 1.0 if case.query_hash and case.query_hash == question_hash(query.text) else 0.0
+    return similarity(query.text, case.query, query.method)
 
 
 def brute_force(cases: list[Case], query: CaseQuery) -> list[tuple[str, float]]:

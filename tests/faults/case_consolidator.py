@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dtrag.cases.consolidation import Consolidation
+from dtrag.cases.maintenance import Consolidation
 from dtrag.core.cases.votes import Replacement
 from dtrag.ports import CaseStore
 from dtrag.settings import set_feature_flag

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.cases.consolidation import Consolidation
+from dtrag.cases.maintenance import Consolidation
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import Case
 from dtrag.core.documents import document_id

@@ -15,11 +15,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from dtrag.cases import case_input
-from dtrag.cases.consolidation import vote_target
-from dtrag.cases.maintenance import LogExpiry
-from dtrag.cases.results import CaseExport, CasePage, ListedCase, Suggestions, shown, shown_statistics
+from dtrag.cases.maintenance import LogExpiry, vote_target
 from dtrag.cases.reuse import cited_passages, stale_passages
 from dtrag.cases.suggesting import Suggester
+from dtrag.cases.views import CaseExport, CasePage, ListedCase, Suggestions, shown, shown_statistics
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Scope, scope_rows

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrag.cases.results import shown
+from dtrag.cases.views import shown
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.cases.case import Case, CaseQuery, QuestionVector, SimilarityMethod
 from dtrag.core.cases.statistics import Readiness

@@ -14,8 +14,7 @@ from typing import Literal
 
 from dtrag.batch_writer import BatchWriter
 from dtrag.cases.case_input import shared_category
-from dtrag.cases.consolidation import vote_target
-from dtrag.cases.maintenance import LogExpiry
+from dtrag.cases.maintenance import LogExpiry, vote_target
 from dtrag.cases.reuse import Reuse
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Scope

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from dtrag.cases.results import CaseExport, ListedCase
-from dtrag.core.cases.case import Case, CaseLog, FeedbackType, LogKind, Origin, Status
-from dtrag.core.cases.statistics import CaseStatistics, Readiness
+from dtrag.core.cases.case import Case, CaseLog, FeedbackType, LogKind, Origin, ScoredCases, SimilarityMethod, Status
+from dtrag.core.cases.statistics import CaseStatistics, CategoryCount, Readiness
 from dtrag.core.response import Moment, response
-from dtrag.core.statements import Statement
+from dtrag.core.statements import Statement, stated
+from dtrag.core.taxonomy.tree import Taxonomy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,3 +261,74 @@ class ExportView:
 def listed_case(listed: ListedCase) -> ListedCaseView:
     """A case of a list."""
     return ListedCaseView.of(listed.case, stale=bool(listed.stale), stale_passages=listed.stale)
+
+
+InCategory = TypeVar("InCategory", Case, CaseLog, CategoryCount)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """Suggested cases. `log_id` is what feedback names; None when the interaction could not be stored."""
+
+    log_id: str | None
+    cases: ScoredCases
+    method: SimilarityMethod
+    milliseconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCase:
+    """A case of a list; `stale` are the passages that it cites and that changed, or are gone."""
+
+    case: Case
+    stale: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CasePage:
+    """A page of cases by id; `next` continues the list, None at its end."""
+
+    cases: tuple[ListedCase, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseExport:
+    """Cases and interactions as training data; `complete`: nothing was left out by the limit."""
+
+    cases: tuple[Case, ...]
+    interactions: tuple[CaseLog, ...]
+    statistics: CaseStatistics
+    complete: bool
+
+
+def notes_on(case: Case) -> tuple[str, ...]:
+    """What to know about a new case."""
+    if case.node_id is not None:
+        return ()
+    path = "/".join(case.category_path)
+    return (
+        stated(
+            "case_outside_tree",
+            "The category {category} is not in the tree: only callers of the whole tree see the case, and it stays so "
+            "when the category is added. Give the case a category of the tree.",
+            category=path,
+        ),
+    )
+
+
+def shown(stored: InCategory, taxonomy: Taxonomy) -> InCategory:
+    """The case, interaction or count with the current path of its category.
+
+    The path as it was written may name a category that the caller does not see, from which it was moved since.
+    """
+    if stored.node_id is None or stored.node_id not in taxonomy.nodes:
+        return stored
+    return replace(stored, category_path=taxonomy.path(stored.node_id))
+
+
+def shown_statistics(statistics: CaseStatistics, taxonomy: Taxonomy) -> CaseStatistics:
+    """The figures with the current paths of categories."""
+    categories = tuple(shown(category, taxonomy) for category in statistics.largest_categories)
+    return replace(statistics, largest_categories=categories)

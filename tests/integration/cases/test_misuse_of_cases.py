@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.app import App
-from dtrag.cases.consolidation import Consolidation
+from dtrag.cases.maintenance import Consolidation
 from dtrag.cases.weight_learning import WeightLearning
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Access, Grant

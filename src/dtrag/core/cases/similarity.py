@@ -63,18 +63,6 @@ def cosine(first: QuestionVector | None, second: QuestionVector | None) -> float
     return round(min(1.0, max(0.0, float(first_values @ second_values) / lengths)), 6) if lengths else 0.0
 
 
-def case_similarity(query: CaseQuery, case: Case) -> float:
-    """How alike the query and the question of the case are.
-
-    A case without text has 1.0 for the same normalised question, and 0.0 for any other.
-    """
-    if query.method is SimilarityMethod.SEMANTIC:
-        return cosine(query.vector, case.vector)
-    if not case.query:
-        return 1.0 if case.query_hash and case.query_hash == question_hash(query.text) else 0.0
-    return similarity(query.text, case.query, query.method)
-
-
 def admits(query: CaseQuery, case: Case) -> bool:
     """Whether the search considers the case: active, of sufficient quality, and in the category."""
     if case.status != "active" or case.quality_score < query.min_quality:

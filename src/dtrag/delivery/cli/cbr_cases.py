@@ -123,7 +123,7 @@ def add(
             as_of=as_of,
         ),
     )
-    from dtrag.cases.results import notes_on
+    from dtrag.cases.views import notes_on
 
     for text in notes_on(case):
         note(text)

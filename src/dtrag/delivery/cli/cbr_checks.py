@@ -12,8 +12,7 @@ from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 
 if TYPE_CHECKING:
-    from dtrag.cases.consolidation import ConsolidationReport
-    from dtrag.cases.reflection import ReflectedCase
+    from dtrag.cases.maintenance import ConsolidationReport, ReflectedCase
 
 _SHOWN = 40
 """Findings that are printed; `--json` has all."""
@@ -28,7 +27,7 @@ def audit(context: typer.Context, as_json: Json = False) -> int:
     that refer to themselves, and ones that a reader voted down.
     """
     report = with_app(context, lambda opened: opened.case_auditor.audit())
-    from dtrag.cases.audit import FINDINGS, NEED_A_PERSON
+    from dtrag.cases.maintenance import FINDINGS, NEED_A_PERSON
 
     counts = [(f"{report.count(finding):,}", text) for finding, text in FINDINGS.items()]
     rows = [row for row in report.rows if row["finding"] in NEED_A_PERSON]

@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from dtrag.cases.memory import MAX_LIMIT
-from dtrag.cases.results import CaseExport, notes_on
-from dtrag.cases.views import CaseView, ExportView, InteractionView, NewCaseView
+from dtrag.cases.views import CaseExport, CaseView, ExportView, InteractionView, NewCaseView, notes_on
 from dtrag.core.cases.case import FeedbackType, SimilarityMethod
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, Readiness
 from dtrag.core.response import plain

@@ -7,8 +7,15 @@ from typing import Literal
 from pydantic import AliasChoices, BaseModel, Field
 
 from dtrag.cases.case_input import MAX_PASSAGES
-from dtrag.cases.results import CasePage, Suggestions
-from dtrag.cases.views import InteractionView, ListedCaseView, ReadinessView, StatisticsView, listed_case
+from dtrag.cases.views import (
+    CasePage,
+    InteractionView,
+    ListedCaseView,
+    ReadinessView,
+    StatisticsView,
+    Suggestions,
+    listed_case,
+)
 from dtrag.core.cases.case import DEFAULT_QUALITY
 from dtrag.core.cases.evidence import CollectionEvidence
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY, CaseSuggestion
