@@ -53,6 +53,7 @@ MAX_EXPORTED = 100_000
 PAGE = 500
 MOST_EXAMINED = 5_000
 """Cases that one page of a filtered list examines; the next page continues after them."""
+CHANGEABLE = ("query", "category_path", "content", "quality_score", "metadata", "passages", "status")
 NO_LOG = stated("case_not_logged", "The disk is full: the interaction was not stored, and takes no feedback.")
 
 
@@ -272,12 +273,10 @@ class CaseMemory:
         changed = await self._store.change(key, replace(change, author=caller.owner), self._now(), scope)
         if changed is None:
             raise _not_found(key)
-        await self._changed(caller, "cases.change", key, fields=changed_fields(change))
+        await self._changed(
+            caller, "cases.change", key, fields=[name for name in CHANGEABLE if getattr(change, name) is not None]
+        )
         return changed
-
-    async def set_quality(self, case_id: str, quality_score: float, *, caller: Caller = LOCAL) -> tuple[Case, Case]:
-        """Replace the quality; the case before and after. Raises as `change`."""
-        return await self.change(case_id, quality_score=quality_score, caller=caller)
 
     async def delete(self, case_id: str, *, caller: Caller = LOCAL) -> None:
         """Delete a case with its votes and the interactions that name only it. Raises `NotFound`."""
@@ -417,12 +416,6 @@ class CaseMemory:
             decision="done",
             details=details,
         )
-
-
-def changed_fields(change: CaseChange) -> list[str]:
-    """The names of the fields that the change replaces, without derived ones."""
-    names = ("query", "category_path", "content", "quality_score", "metadata", "passages", "status")
-    return [name for name in names if getattr(change, name) is not None]
 
 
 def _nodes(node_id: int | None, taxonomy: Taxonomy, *, prefix: bool) -> frozenset[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, Protocol
 
 from dtrag.core.access.api_key import LOCAL, Caller
@@ -115,14 +115,7 @@ class FeedbackOnAnswers:
         if kind is FeedbackType.THUMBS_DOWN and (earlier is None or earlier.feedback is not kind):
             await self.on_thumbs_down(log or await self._interaction_of(trace, caller), caller)
         done = await self._in_memory(log, kind, caller)
-        outcome = FeedbackOutcome(
-            trace_id=str(identifier),
-            feedback=kind,
-            changed=changed,
-            effect=done.effect,
-            case_id=done.case_id,
-            note=done.note,
-        )
+        outcome = FeedbackOutcome(trace_id=str(identifier), feedback=kind, changed=changed, **asdict(done))
         await self._record(
             caller.name,
             "chat.feedback",

@@ -175,7 +175,7 @@ async def test_changes(app: App) -> None:
     assert (after.query, after.category_path, after.content) == ("How long is leave?", ("Machines",), "New.")
     assert (after.metadata, after.status, after.node_id == case.node_id) == ({"n": [1, None]}, "archived", False)
     assert (await app.cases.suggest("How long is leave?")).cases == []
-    before, after = await app.cases.set_quality("case-1", 0.9)
+    before, after = await app.cases.change("case-1", quality_score=0.9)
     assert (before.quality_score, after.quality_score) == (0.5, 0.9)
     actions = [row.entry.action for row in await app.audit.newest(limit=3)]
     assert actions == ["cases.change", "cases.change", "cases.add"]

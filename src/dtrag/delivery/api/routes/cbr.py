@@ -153,7 +153,9 @@ async def delete(request: Request, case_id: str) -> DeletedCase:
 @posting.put("/cbr/cases/{case_id}/quality", responses=_CHANGE_ERRORS, dependencies=WRITE)
 async def quality(request: Request, case_id: str, body: QualityBody) -> ChangedQuality:
     """Set the quality of a case."""
-    before, after = await app_of(request).cases.set_quality(case_id, body.quality_score, caller=caller_of(request))
+    before, after = await app_of(request).cases.change(
+        case_id, quality_score=body.quality_score, caller=caller_of(request)
+    )
     add_subjects(request, [after.case_id])
     return ChangedQuality(
         status="success",
