@@ -359,7 +359,7 @@ FIGURES = (
     Figure("python-lines", python_lines, 85_053),
     Figure("code-lines", code_lines, 53_505),
     Figure("sql-lines", lines_of(".sql"), 3_194),
-    Figure("toml-lines", lines_of(".toml"), 25_423),
+    Figure("toml-lines", lines_of(".toml"), 25_604),
     Figure("json-lines", lines_of(".json"), 313),
     Figure("repeated-classes", repeated_classes, 11),
     Figure("doubled-names", doubled_names, 4),

@@ -20,6 +20,7 @@ from dtrag.core.chat import Message
 from dtrag.core.prompt_fence import boundary, fenced
 from dtrag.core.statements import stated
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.run import Run
@@ -34,21 +35,6 @@ Complexity = Literal["simple", "medium", "complex"]
 LONGEST_S = 10.0
 """Maximum seconds of a model for a plan, within the step's budget."""
 MANY_WORDS = 15
-_COMPLEX = ("분석", "예측", "analyze", "predict")
-_MEDIUM = ("비교", "차이", "compare", "difference")
-_WEB = explained(
-    r"(?:웹|인터넷|구글|네이버|온라인)(?:에서|으로|에|로)?\s?(?:검색|찾|알아)|최신|오늘(?!날)"
-    r"|(?:최근|요즘)\s?(?:뉴스|소식)|뉴스(?:를|에서|에)?\s?(?:검색|찾|알려|보여|나)"
-    r"|\bweb search\b|\bgoogle (?:it|for)\b|\b(?:search|look) (?:\w+ ){0,3}(?:online|on google)\b"
-    r"|\b(?:search|look|find) (?:\w+ ){0,4}(?:on |in )?the (?:web|internet)\b"
-    r"|\b(?:recent|breaking|current) news\b|\bin the news\b|\bnews (?:about|on|of today)\b|\blatest\b|\btoday's\b",
-    flags=re.I,
-    finds=("인터넷에서 찾아", "latest"),
-    refuses=("오늘날", "the internet fee"),
-)
-"""Requests for something outside of the documents; it matches 3 of 8,692 questions of labelled sets, all of which are
-about documents (bench/planning.py). Words such as 현재, "current" or "today" occur in many questions about rules and
-history, so they are not used: a web search sends the question to an outside service."""
 WEB_QUERY = 400
 """Characters of a question that are sent to a web search."""
 
@@ -56,10 +42,9 @@ WEB_QUERY = 400
 def complexity_of(query: str) -> Complexity:
     """How complex a question is: `complex` for more than 15 words or a word for analysing or predicting, `medium` for a
     word for comparing, else `simple`."""
-    folded = query.lower()
-    if len(query.split()) > MANY_WORDS or any(word in folded for word in _COMPLEX):
+    if len(query.split()) > MANY_WORDS or asks(query, "analysis"):
         return "complex"
-    return "medium" if any(word in folded for word in _MEDIUM) else "simple"
+    return "medium" if asks(query, "comparison") else "simple"
 
 
 async def plan(query: str, run: Run, *, seconds: float) -> Plan:
@@ -98,7 +83,7 @@ def by_rules(query: str, allowed: Mapping[str, Tool]) -> tuple[dict[str, JsonObj
     if expression is not None:
         inputs["calculator"] = {"expression": expression}
         reasons.append("The question holds an arithmetic expression.")
-    if "web_search" in allowed and _WEB.search(query):
+    if "web_search" in allowed and asks(query, "web"):
         inputs["web_search"] = {"query": " ".join(query.split())[:WEB_QUERY]}
         reasons.append("The question asks for the web, news, or what is new.")
     return inputs, reasons
@@ -155,7 +140,6 @@ _PERCENT = re.compile(rf"({_NUMBER})\s?%(?!\s?[\d(])")
 _OPERATION = re.compile(r"[\d)]\s*(?:\*\*|[+\-*/])\s*[-+(]*[\d.]")
 _UNMISTAKABLE = re.compile(r"[+*]")
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d{2}\s?[-/.]\s?\d{1,2}(?:\s?[-/.]\s?\d{1,2})?(?!\d)")
-_ORDER = re.compile(r"계산|얼마|몇\s?(?:명|원|개|점|시간|일)|\b(?:calculate|compute|how (?:much|many))\b", re.I)
 _ASKING = explained(
     r"\b(?:what(?:'s| is| are)?|how (?:much|many)|is|calculate|compute|evaluate|please|the (?:result|value) of)\b"
     r"|계산\S*|얼마\S*|값\S*|결과\S*|구해\S*|알려\S*|몇\S*|(?:은|는|이|을|를|인가요?|이?야|이?에요|입니까)(?=[\s?.!]|$)"
@@ -204,7 +188,7 @@ def _without(text: str, match: re.Match[str]) -> str:
 
 def _is_requested(rest: str, *, sure: bool) -> bool:
     """Whether the result is asked for: `rest` is empty but for filler, or asks for it (and it is surely no range)."""
-    return (sure and _ORDER.search(rest) is not None) or not _ASKING.sub("", rest)
+    return (sure and asks(rest, "calculation")) or not _ASKING.sub("", rest)
 
 
 def _balanced(text: str) -> str:

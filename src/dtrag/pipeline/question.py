@@ -18,6 +18,7 @@ from dtrag.core.text.analysis import normalise, terms
 from dtrag.core.text.followup import content_words, kind_of, standing_alone
 from dtrag.core.text.hidden_characters import neutralised
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.run import Run
@@ -105,20 +106,6 @@ def _is_based_on(rewritten: str, question: str, conversation: Sequence[str]) -> 
 
 Intent = Literal["question", "explanation", "search", "general"]
 
-_INTENTS: tuple[tuple[Intent, re.Pattern[str]], ...] = (
-    (
-        "question",
-        explained(
-            r"\?|\b(?:what|how|why|when|where|who)\b"
-            r"|무엇|무슨|어떻게|어떤|왜|언제|어디|누가|누구|얼마|며칠|몇\s|(?:나요|까요|는가|은가|인가|인가요|는지요|습니까)\s*$",
-            finds=("how", "신청하나요"),
-            refuses=("somehow", "몇몇이"),
-        ),
-    ),
-    ("explanation", re.compile(r"\b(?:explain|describe|tell me)\b|설명|알려|가르쳐")),
-    ("search", re.compile(r"\b(?:find|search|look for)\b|찾아|검색|보여")),
-)
-
 _GREETING = explained(
     r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks|thank you)(?: (?:there|all|dtrag))?"
     r"|안녕(?:하세요|하십니까)?|반갑습니다|반가워요?|고마워요?|고맙습니다|감사합니다)[\s!.,~?]*",
@@ -135,4 +122,8 @@ def is_greeting(query: str) -> bool:
 def intent_of(query: str) -> Intent:
     """The intent of the first rule that matches, else `general`."""
     text = normalise(query)
-    return next((intent for intent, rule in _INTENTS if rule.search(text)), "general")
+    if "?" in text or asks(text, "interrogative", "asking_ending"):
+        return "question"
+    if asks(text, "explanation"):
+        return "explanation"
+    return "search" if asks(text, "search") else "general"

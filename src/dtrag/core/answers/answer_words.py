@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dtrag.core.text.analysis import normalise
-from dtrag.core.text.linguistics import asks_date, asks_number, asks_person, asks_whether, counted_answer
+from dtrag.core.text.linguistics import counted_answer
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
 
 MAX_SPANS = 6
 LONGEST_READ = 4_000
@@ -37,7 +38,6 @@ _DATE = explained(
     finds=("2024년 3월 1일", "오전 9시"),
     refuses=("3일", "3:1"),
 )
-_ASKS_VALUE = re.compile(r"몇|얼마|언제|며칠|누구|누가|\bhow (?:many|much|long|often)\b|^\s*(?:when|who)\b", re.I)
 _DIGITS = re.compile(r"\d+")
 _NO_NAME = (
     r"(?!(?:The|On|In|At|By|For|If|When|A|An|All|Every|No|Each|This|That|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday"
@@ -94,14 +94,14 @@ def _is_apart(span: Span, others: Sequence[Span]) -> bool:
 
 def _patterns(question: str, quotation: str) -> Iterator[re.Pattern[str]]:
     """The patterns of the kinds of values that the question asks for; a named counter excludes other numbers."""
-    whether = asks_whether(question) and not _ASKS_VALUE.search(question)
-    value = not whether and (asks_number(question) or asks_date(question))
-    if value and asks_date(question):
+    whether = asks(question, "whether") and not asks(question, "value")
+    value = not whether and asks(question, "number", "date")
+    if value and asks(question, "date"):
         yield _DATE
     if value:
         counted = counted_answer(question)
         yield counted if counted is not None and counted.search(quotation) else _NUMBER
-    if asks_person(question) and not whether:
+    if asks(question, "person") and not whether:
         yield _PERSON
     if whether:
         yield _RULE

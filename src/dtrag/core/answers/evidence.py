@@ -14,7 +14,7 @@ from itertools import pairwise
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import STOP_WORDS, normalise, term_id, terms
-from dtrag.core.text.linguistics import asks_number_or_date
+from dtrag.core.text.question_words import asks
 from dtrag.core.text.questions import content, weighted_terms
 from dtrag.core.text.sentences import analysed_sentences
 
@@ -156,6 +156,6 @@ def _names_missing(question: str, text: str) -> float:
 
 
 def _kind(question: str, sentence: str) -> float:
-    if not asks_number_or_date(question):
+    if not asks(question, "figure"):
         return 0.0
     return 1.0 if _DIGITS.search(sentence) else -1.0

@@ -23,8 +23,9 @@ from dtrag.core.answers.answer_words import MONTH
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, term_id, terms
-from dtrag.core.text.linguistics import asks_date, asks_number, asks_one_thing, asks_person, counted_answer
+from dtrag.core.text.linguistics import counted_answer
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks, count
 from dtrag.core.text.questions import content, weighted_terms
 
 Scores = NDArray[np.float64]
@@ -74,7 +75,6 @@ _LIMIT = re.compile(
     r"초과|이내|통산|한도|이하|까지|넘[지겨어을]|최대|at most|maximum|up to|no more than|limit|within", re.I
 )
 _PERSON = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z]+|[가-힣]{2,4}(?:장|씨|교수|위원)")
-_ASKS_LIMIT = re.compile(r"최대|까지|한도|제한|limit|maximum|at most|up to", re.I)
 _ASKED_NOUN = re.compile(r"\b(?:what|which|whose)\s+(\w+)", re.I)
 _COUNTED_NOUN = re.compile(r"\bhow (?:many|much)\s+(\w+)", re.I)
 _PRONOUN = explained(
@@ -133,14 +133,9 @@ class QuestionTerms:
         counted = _COUNTED_NOUN.search(question)
         self.counted = frozenset(map(term_id, terms(counted[1]))) if counted else frozenset()
         self.counter = counted_answer(question)
-        self.value = self.counter if asks_one_thing(question) else None
+        self.value = self.counter if count(question, "interrogative", "relative") <= 1 else None
         self.figures = frozenset(_FIGURE.findall(question))
-        self.asks = {
-            "date": asks_date(question),
-            "number": asks_number(question),
-            "limit": bool(_ASKS_LIMIT.search(question)),
-            "person": asks_person(question),
-        }
+        self.asks = {meaning: asks(question, meaning) for meaning in ("date", "number", "limit", "person")}
 
     @staticmethod
     def _focus(question: str, about: Sequence[int]) -> frozenset[int]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from dtrag.core.text.analysis import STOP_WORDS, clean
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import words_for
 
 BREAK = "|"
 """The word between two sentences or clauses that stay apart."""
@@ -109,10 +110,7 @@ _CHATTER = explained(
 _OPENING = frozenset(
     "if when for in at on after before because with during as by to under without once while since until".split()
 )
-_ASKING = frozenset(
-    "who whom whose what when where which why how can could may might must shall should will would do does did is are "
-    "am was were have has had".split()
-)
+_ASKING = frozenset((*words_for("interrogative", "en"), *words_for("relative"), *words_for("auxiliary")))
 _JOINING = frozenset("if when after before because that which who whom whose what where while until since as".split())
 """A clause is not moved behind one of these words: it could belong to what follows them."""
 
@@ -144,8 +142,9 @@ _INTERROGATIVE = _ending(
 )  # fmt: skip
 _INDIRECT = _ending("는지", "은지", "N지")
 _COPULA = re.compile("(?:이에요|예요|에요|이야|야)$")
-_ASKED_NOUN = re.compile("(얼마|언제|어디|누구|무엇|며칠|몇 ?[가-힣]{1,3})이$")
-_CASE = re.compile("([가-힣])([이가은는을를])(?= ?(?:얼마|언제|어디|누구|무엇)$|$)")
+_NOUNS = tuple(words_for("interrogative_noun"))
+_ASKED_NOUN = re.compile(f"({'|'.join(_NOUNS)}|며칠|몇 ?[가-힣]{{1,3}})이$")
+_CASE = re.compile(f"([가-힣])([이가은는을를])(?= ?{_either(_NOUNS)}$|$)")
 
 
 @functools.lru_cache(4096)
@@ -252,7 +251,7 @@ def _without_ending(text: str) -> str:
     if ending:
         text = re.sub("해$", "하", unicodedata.normalize("NFC", ending[1]))
     text = _ASKED_NOUN.sub(r"\1", re.sub("돼$", "되", text))
-    if request or text.endswith(("얼마", "언제", "어디", "누구", "무엇")):
+    if request or text.endswith(_NOUNS):
         text = _CASE.sub(lambda match: match[1] if _suits(match[1], match[2]) else match.group(), text)
     return text
 

@@ -10,9 +10,10 @@ from dtrag.core.answers.grounding import claim_of
 from dtrag.core.quality.judgement import Relevance
 from dtrag.core.quality.refusals import is_refusal
 from dtrag.core.text.analysis import language, normalise, terms
-from dtrag.core.text.linguistics import asks_date, asks_number, asks_whether, counted_answer
+from dtrag.core.text.linguistics import counted_answer
 from dtrag.core.text.numbers import numbers_in
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
 from dtrag.core.text.questions import content
 
 VALUE = 0.6
@@ -26,16 +27,6 @@ UNEXPLAINED = 0.5
 """Weight of a word without other wordings where some words have them; .25 to 1 give the same results."""
 FITTING = 2 / 3
 """Share of the terms of another wording that an answer has at least."""
-_ASKS_VALUE = explained(
-    r"\bhow (?:many|much|long|old|far|often)\b|\b(?:know|tell me) (?:when|who|where)\b"
-    r"|몇|얼마|언제|며칠|어떻게|어느|누가|누구",
-    flags=re.I,
-    finds=("how many days", "며칠인가요"),
-    refuses="how to apply",
-)
-"""A question for a value, even in the form of one for yes or no ("Do you know when …?")."""
-_WHO = re.compile(r"\b(?:who|whom|whose)\b|누가|누구", re.I)
-_WHERE = re.compile(r"^\W*(?:where|in (?:what|which) (?:city|country|state|place|town))\b", re.I)
 _CAPITALISED = re.compile(r"(?<![\w.])[A-Z][\w'’-]*")
 _KOREAN_NUMBER = re.compile(
     r"\d|[한두세네다섯여섯일곱여덟아홉열일이삼사오육칠팔구십백천만]+\s?(?:명|개|회|번|년|월|일|주|학기|시간|원|배|권)"
@@ -113,18 +104,18 @@ def _lacking_value(query: str, answer: str) -> str | None:
 
     A question for yes or no asks for none, even if it mentions a time or a person ("시험 기간에", "when I am ill").
     """
-    if asks_whether(query) and not _ASKS_VALUE.search(query):
+    if asks(query, "whether") and not asks(query, "value"):
         return None
     new_numbers = numbers_in(answer) - numbers_in(query)
     counted = counted_answer(query)
     if counted is not None:
         return "" if counted.search(normalise(answer)) and _adds(query, answer) else "it lacks the amount asked for"
-    if asks_date(query):
+    if asks(query, "date"):
         return "" if new_numbers or _TIME.search(_without(query, answer)) else "it lacks the time asked for"
-    if asks_number(query):
+    if asks(query, "number"):
         korean = language(answer) == "ko" and _KOREAN_NUMBER.search(answer)
         return "" if new_numbers or korean else "it lacks the number asked for"
-    if language(query) == "en" and (_WHO.search(query) or _WHERE.search(query)):
+    if language(query) == "en" and asks(query, "person", "place"):
         known = {word.casefold() for word in re.findall(r"[\w'’-]+", query)}
         names = [match for match in _CAPITALISED.finditer(answer) if match.group().casefold() not in known]
         named = [match for match in names if match.start() > 0 or _is_short(answer)]

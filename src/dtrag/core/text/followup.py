@@ -15,6 +15,7 @@ from dtrag.core.text.analysis import STOP_WORDS, normalise, terms
 from dtrag.core.text.compounds import compounds_of, is_sibling
 from dtrag.core.text.linguistics import PARTICLE
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks, words_for
 from dtrag.core.text.questions import content
 
 Kind = Literal["alone", "refers", "contrast", "attribute"]
@@ -38,8 +39,8 @@ TOPIC = 2
 
 _EDGES = ".,;:!?\"'“”‘’「」『』()[]{}<>…"
 _ALSO = explained(
-    r"^\s*(?:(?:그럼|그러면|그렇다면|그런데|근데|그리고|하지만|그래도|반면|반대로|아니면|그래서)(?=[\s,])[\s,]*"
-    r"|(?:and|but|so|also|or|then|ok|okay|what about|how about)\b[\s,]*)+",
+    rf"^\s*(?:(?:{'|'.join(words_for('connective', 'ko'))})(?=[\s,])[\s,]*"
+    rf"|(?:{'|'.join(words_for('connective', 'en_start'))})\b[\s,]*)+",
     flags=re.I,
     finds=("그럼 휴학은?", "And for staff?"),
     refuses=("그럼에도", "Andy's leave"),
@@ -66,16 +67,7 @@ _ENGLISH_REFERENCE = explained(
     refuses="the item that I want",
 )
 _EXPLETIVE = re.compile(r"\bit\b(?=.{0,200}\bto\b)|\b(?:is|was) it (?:that|who)\b", re.I)
-_ATTRIBUTES = frozenset(
-    "기간 기한 마감 신청 방법 절차 비용 금액 요금 수수료 조건 자격 요건 서류 제출 대상 예외 한도 횟수 시간 시기 "
-    "장소 담당 담당자 부서 연락처 이유 목적 결과 승인 허가 벌칙 처분 취소 연장 변경 최대 최소 이상 이하 필요 누구 "
-    "얼마 나이 이름 위치 차이 종류 개수 인원 "
-    "deadline deadlines fee fees cost costs price requirement requirements condition conditions document documents "
-    "exception exceptions limit limits maximum minimum duration length period procedure process apply application "
-    "needed required reason reasons reasonable penalty penalties form forms example examples difference allowed "
-    "eligible decides decide approves approve approval pays pay paid long many much often soon old old late early "
-    "extend extended extension happens happen else".split()
-)
+_ATTRIBUTES = frozenset(words_for("attribute"))
 """Words for attributes: a question of only such words needs the subject from an earlier question."""
 _EMPTY = STOP_WORDS | frozenset("many much get take takes took make made please 그럼 그러면 그런데 그리고".split())
 
@@ -184,21 +176,12 @@ def _reference(body: str) -> int | None:
     return min(places, default=None)
 
 
-_QUESTION_WORD = explained(
-    r"\b(?:what|which|who|whom|whose|where|why|how|is|are|was|were|do|does|did|can|could|must|should|may|will)\b"
-    r"|몇|얼마|언제|어디|누가|누구|무엇|무슨|어떤|어떻게|왜|며칠|나요|까요|는가|은가|인가",
-    flags=re.I,
-    finds=("which form", "몇 명"),
-    refuses="whatever form",
-)
-
-
 def _asks(text: str) -> bool:
-    return bool(_QUESTION_WORD.search(text))
+    return asks(text, "interrogative", "relative", "auxiliary", "asking_ending")
 
 
 _KOREAN_ASKING = explained(
-    r"(?:얼마나|얼마|언제|어디|어디서|며칠|몇|왜|누가|누구|뭐|무엇|어떻게|어떤|무슨)"
+    rf"(?:{'|'.join(words_for('interrogative', 'ko'))})"
     r"(?:은|는|이|가|을|를|까지|부터|인가|인가요|이야|야|예요|이에요|나|서|에|에서|로|해|하나요)?"
     r"|(?:돼|되|해|하|있|없)(?:어|나|나요|요|는가|는지|니|지|지요|을까|을까요)?|이야|인가|인가요|이에요|예요|야|요|일까"
     r"|몇?\s?(?:명|번|일|개|회|년|원)(?:이야|인가|인가요|까지)?",

@@ -6,6 +6,7 @@ import functools
 import re
 
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
 
 _AFTER = r"(?<=[가-힣0-9a-z)])"
 _PARTICLES = (
@@ -16,29 +17,6 @@ PARTICLE = re.compile(rf"{_AFTER}(?:{_PARTICLES}|밖에|랑)(?=[\s,.?!)]|$)")
 """A particle at the end of a written word of a question."""
 TITLE_PARTICLE = re.compile(rf"{_AFTER}(?:{_PARTICLES}|이다|이며|인)$")
 """A particle or copula at the end of a title that a sentence mentions ("… 화성이다"): only at the end of the text."""
-
-_AMOUNT = "how (?:many|much|long|old|far|often|large|big|tall|high)"
-_NUMBER = re.compile(rf"{_AMOUNT}|what (?:percent|number|amount|age)|몇|얼마|며칠|기간|최대|최소", re.I)
-_DATE = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:year|date|month|day|century|decade)|언제|몇 ?년|년도|연도",
-    re.I,
-)
-_NUMBER_OR_DATE = explained(
-    rf"{_AMOUNT}\b|\bwhen\b|\bwhat (?:year|date|day|percent\w*|number|century)"
-    r"|몇|얼마|언제|며칠|기간|연도|년도|날짜|시기",
-    flags=re.I,
-    finds=("what year", "며칠"),
-    refuses=("whenever", "how hard"),
-)
-
-_PERSON = re.compile(r"\bwho(?:m|se)?\b|누구|누가|누군", re.I)
-_WHETHER = explained(
-    r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would|am|has|have)\b"
-    r"|(?:되나|돼|될까|되는지|됩니까|가능한|가능해|가능할|있나|있을까|있는지|있어|있습니까|괜찮|하나요|해야|허용|금지)[가-힣]*\s*[?？]*\s*$",
-    flags=re.I,
-    finds=("Is it allowed?", "신청 가능한가요?"),
-    refuses=("Which is allowed", "가능한 기간은?"),
-)
 
 _COUNTER = explained(
     r"몇\s*(?P<counter>퍼센트|프로|학기|학점|학년|개월|시간|차례|[가-힣%])|(?P<days>며칠)"
@@ -84,47 +62,23 @@ HOUR = re.compile(r"(?<!\d)\d{1,2}\s?시(?!간)|(?<!\d)\d{1,2}:\d\d|정오|자�
 _ENGLISH_FIGURE = (
     r"(?:\d[\d,.]*|\b(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty))"
 )
-_ENGLISH_VALUES = (
-    (
-        re.compile(r"\bhow (?:long|soon|quickly|early)\b|\bhow much (?:time|notice)\b", re.I),
-        explained(
-            rf"{_ENGLISH_FIGURE}[ -](?:and a half )?(?:\w+ )?"
-            r"(?:second|minute|hour|day|week|month|quarter|year|decade|centur)",
-            flags=re.I,
-            finds="30 working days",
-            refuses="30 students",
-        ),
+_ENGLISH_VALUES = {
+    "duration": explained(
+        rf"{_ENGLISH_FIGURE}[ -](?:and a half )?(?:\w+ )?"
+        r"(?:second|minute|hour|day|week|month|quarter|year|decade|centur)",
+        flags=re.I,
+        finds="30 working days",
+        refuses="30 students",
     ),
-    (
-        re.compile(r"\b(?:what|which) (?:time|hour)\b", re.I),
-        re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?[ap]\.?m\b|\b(?:noon|midnight)\b|o['’]clock", re.I),
+    "hour": re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?[ap]\.?m\b|\b(?:noon|midnight)\b|o['’]clock", re.I),
+    "money": explained(
+        r"[€$£¥₩]\s?\d|\d[\d,.]* ?(?:euros?|dollars?|pounds?|won|cents?|USD|EUR|GBP|per ?cent|%)",
+        flags=re.I,
+        finds=("€5", "20 per cent"),
+        refuses="5 days",
     ),
-    (
-        explained(
-            r"\bhow much\b.*\b(?:cost|pay|paid|spend|earn|charge|worth)|\bhow expensive\b"
-            r"|\b(?:cost|price|fee|fare|salary|fine|allowance|rate)s?\b",
-            flags=re.I,
-            finds=("how much does it cost", "the fees"),
-            refuses=("how much time", "ratepayer"),
-        ),
-        explained(
-            r"[€$£¥₩]\s?\d|\d[\d,.]* ?(?:euros?|dollars?|pounds?|won|cents?|USD|EUR|GBP|per ?cent|%)",
-            flags=re.I,
-            finds=("€5", "20 per cent"),
-            refuses="5 days",
-        ),
-    ),
-)
+}
 """What an English question asks for -> how that is written. Questions for a number of things: the signal `counted`."""
-
-
-_ASKING_WORD = explained(
-    r"몇|며칠|얼마|언제|어떻게|어디|누가|누구|무엇|뭐|뭔|무슨|어떤|어느|왜"
-    r"|\b(?:how|what|when|where|which|who|whom|whose|why)\b",
-    flags=re.I,
-    finds=("어느 날", "whose"),
-    refuses="however",
-)
 
 
 @functools.lru_cache(256)
@@ -132,8 +86,8 @@ def counted_answer(question: str) -> re.Pattern[str] | None:
     """Matches a value of the kind that the question asks for: a number with its counter ("몇 권": 10권), an hour, a
     length of time ("how long": 3 weeks), an amount of money; None when it asks for no such value.
     """
-    for question_pattern, written in _ENGLISH_VALUES:
-        if question_pattern.search(question):
+    for meaning, written in _ENGLISH_VALUES.items():
+        if asks(question, meaning):
             return written
     match = _COUNTER.search(question)
     if match is None:
@@ -156,37 +110,3 @@ def _written(question: str, match: re.Match[str]) -> str:
     if match["money"] or _MONEY_NOUN.search(question):
         return _MONEY
     return f"{_MONEY}|{_DURATIONS}"
-
-
-def asks_one_thing(question: str) -> bool:
-    """Whether the question has at most one word that asks ("절차가 어떻게 되고, 기간은 얼마나 돼?" has two)."""
-    return len(_ASKING_WORD.findall(question)) <= 1
-
-
-def asks_person(question: str) -> bool:
-    """Whether the question asks who."""
-    return _PERSON.search(question) is not None
-
-
-def asks_whether(question: str) -> bool:
-    """Whether the question is answered by yes or no: may, must, is it possible."""
-    return _WHETHER.search(question) is not None
-
-
-def asks_number(question: str) -> bool:
-    """Whether the question asks for an amount, a duration or a limit."""
-    return _NUMBER.search(question) is not None
-
-
-def asks_date(question: str) -> bool:
-    """Whether the question asks for a point in time."""
-    return _DATE.search(question) is not None
-
-
-def asks_number_or_date(question: str) -> bool:
-    """Whether the question asks for something that is written with digits.
-
-    Not `asks_number(question) or asks_date(question)`: the shipped weights of the confidence were fitted with exactly
-    this pattern (the signal `kind`), while the other two select sentences.
-    """
-    return _NUMBER_OR_DATE.search(question) is not None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
 from dtrag.core.text.questions import content
 
 MAX_PARTS = 3
@@ -33,14 +34,8 @@ _NOT_A_VERB = re.compile(
     r"[라다냐자]고$|(?:^|\s)(?:말고|창고|보고|공고|광고|신고|권고|경고|해고|최고|사고|참고|재고|금고)$"
 )
 """Words in 고 that end no part: nouns and quotations."""
-_ASKS = explained(
-    r"몇|언제|누가|누구|누굴|얼마|어디|어느|어떤|어떻게|무슨|무엇|뭐|뭘|뭔|며칠|왜|까지|나요|가요|까요|돼요|되나|[?？]"
-    rf"|{_EMBEDDED}(?:\s|$)|야\s?(?:하|되)[고며]$"
-    rf"|\b{_ENGLISH_ASKING}\b",
-    flags=re.IGNORECASE,
-    finds=("몇 명", "can students"),
-    refuses=("candidates", "신청 방법"),
-)
+_ASKS = re.compile(rf"까지|[?？]|{_EMBEDDED}(?:\s|$)|야\s?(?:하|되)[고며]$")
+"""What asks beside the words of questions."""
 _SENTENCE = re.compile(r"[다요죠]$")
 _HAS_SUBJECT = re.compile(r"\S+[은는이가도](?:\s|[?？]|$)")
 
@@ -72,9 +67,13 @@ def _asks_both(boundary: re.Match[str], first: str, second: str) -> bool:
     """Whether both sides of a boundary ask something, or are nouns that the rest of the question is about."""
     if boundary["nouns"]:
         return True
-    if _ASKS.search(first):
-        return bool(_ASKS.search(second)) and not _NOT_A_VERB.search(first)
+    if _asks(first):
+        return _asks(second) and not _NOT_A_VERB.search(first)
     return bool(boundary["joint"]) and not _SENTENCE.search(first)
+
+
+def _asks(part: str) -> bool:
+    return _ASKS.search(part) is not None or asks(part, "interrogative", "relative", "auxiliary", "asking_ending")
 
 
 def _content_words(part: str) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from dtrag.core.text.question_words import asks
 from dtrag.core.text.questions import content, without_particle
 from dtrag.packs.regulation_ko.ranking import Article
 
@@ -38,9 +39,7 @@ MAX_SUBJECT = 2
 """Words of a subject."""
 LEAST_SHARE = 0.3
 """Share of a regulation's name that its subject has: 장학금 of 장학금지급규정, not of 대학원장학금지급에관한세칙."""
-_SENTENCE = re.compile(
-    r"몇|언제|누가|누구|누굴|얼마|어디|어느|무슨|왜|까지|[가-힣](?:면|고|서|려고|려면|는데|는|을|할)\s"
-)
+_CLAUSE = re.compile(r"[가-힣](?:면|고|서|려고|려면|는데|는|을|할)\s")
 
 
 def governing(question: str, articles: Sequence[Article]) -> list[str]:
@@ -51,7 +50,12 @@ def governing(question: str, articles: Sequence[Article]) -> list[str]:
     words = [without_particle(word) for word in content(question).split() if any(map(str.isalnum, word))]
     sought = [name for name, role in ROLES.items() if any(role.sought.fullmatch(word) for word in words)]
     subject = [word for word in words if not any(role.sought.fullmatch(word) for role in ROLES.values())]
-    if not 0 < len(subject) <= MAX_SUBJECT or _SENTENCE.search(question) or not (sought or len(words) == 1):
+    if (
+        not 0 < len(subject) <= MAX_SUBJECT
+        or asks(question, "circumstance")
+        or _CLAUSE.search(question)
+        or not (sought or len(words) == 1)
+    ):
         return []
     name = "".join(subject)
     if not sought and name != "".join(question.split()).strip("?？."):

@@ -9,6 +9,7 @@ import re
 from enum import StrEnum
 
 from dtrag.core.query_expansion import TopKChoice
+from dtrag.core.text.question_words import asks
 from dtrag.packs.regulation_ko.expansion import is_formal
 from dtrag.packs.regulation_ko.question_entities import RegulationEntityRecognizer
 from dtrag.packs.regulation_ko.question_parts import parts_of
@@ -36,7 +37,6 @@ _PARTS = re.compile(r"(?:^|\s)(?:그리고|또는|및|혹은|아니면)(?:\s|$)|
 _CONDITIONS = frozenset(
     "신청 신청서 방법 절차 자격 요건 조건 기준 제한 혜택 지급 지원 지원금 서류 구비서류 기한".split()
 )
-_ASKS_HOW = re.compile(r"어떻게|방법|절차|신청")
 MIN_CONDITIONS = 2
 """Condition words that make a question complex (D27)."""
 SIMPLE_WORDS = 2
@@ -55,9 +55,9 @@ class AdaptiveTopKSelector:
         conditions = {match.text for match in self._recognizer.recognize(query)} & _CONDITIONS
         if len(conditions) >= MIN_CONDITIONS:
             return QueryComplexity.COMPLEX
-        if len(query.split()) <= SIMPLE_WORDS and not _ASKS_HOW.search(query):
+        if len(query.split()) <= SIMPLE_WORDS and not asks(query, "procedure"):
             return QueryComplexity.SIMPLE
-        if is_formal(query) and not _ASKS_HOW.search(query) and len(query.split()) <= SIMPLE_WORDS + 1:
+        if is_formal(query) and not asks(query, "procedure") and len(query.split()) <= SIMPLE_WORDS + 1:
             return QueryComplexity.SIMPLE
         return QueryComplexity.MEDIUM
 

@@ -25,7 +25,7 @@ from dtrag.core.answers.sentence_signals import (
 from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import language, normalise
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.candidates import (
     MAX_CHARACTERS,
@@ -57,17 +57,6 @@ PIECES = 3
 LEAST = 0.06
 """A sentence that is less likely to hold the answer is not quoted beside others, unless it is `NEARLY` as likely as the
 likeliest one, as the items of a list are."""
-_ASKS_FOR_LIST = explained(
-    r"(?:어떤|무슨|필요한|제출할?|준비할?|내야 ?(?:하는|할)|구비)\s?(?:것들|서류|자료|경우|종류|항목|요건|조건)"
-    r"|(?:어떤|무슨)\s?(?:처벌|벌|징계|조치|제재|불이익|혜택|지원|업무|역할|의무|권리|사유|사항|내용)"
-    r"|(?:종류|목록|것들)(?=[는은가이를을]?\s*(?:뭐|무엇|무슨|어떤|어떻게|알려|좀|\?|$))|뭐뭐|무엇무엇|모두 알려"
-    r"|^(?:what|which) (?:are the )?(?:\w+ )?(?:documents|items|kinds|types|expenses|costs|conditions|forms)\b"
-    r"|^(?:please )?(?:list|name all)\b",
-    flags=re.I,
-    finds=("필요한 서류", "which forms"),
-    refuses=("어떤 사람", "which day"),
-)
-"""Asks for an enumeration, which is quoted whole."""
 _BARE_WORD = re.compile(r"[가-힣A-Za-z][가-힣A-Za-z·-]{1,20}")
 
 
@@ -93,7 +82,7 @@ def extract(
     if not query.weights:
         return []
     if pack is not None:
-        limit = MAX_CHARACTERS if pack.governed or _ASKS_FOR_LIST.search(question.strip()) else WHOLE
+        limit = MAX_CHARACTERS if pack.governed or asks(question.strip(), "list") else WHOLE
         limit = min(limit, MAX_CHARACTERS // answers)
         return _provisions(question, query, passages, preceding, followed, limit=limit, alone=answers == 1)
     defining = _defining(question, passages, preceding)
@@ -102,7 +91,7 @@ def extract(
     if not candidates:
         return []
     compared, scores = scored(question, query, passages, candidates, embedder)
-    if _ASKS_FOR_LIST.search(question.strip()):
+    if asks(question.strip(), "list"):
         best = compared[int(np.argmax(scores))]
         items = [sentence for sentence in candidates if sentence.lead_in is not None and _same_list(sentence, best)]
         if len(items) > 1:
