@@ -18,22 +18,21 @@ from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
-from dtrag.adapters.postgres.stores.agents import PostgresAgents
-from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
-from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.adapters.postgres.stores.cases import PostgresCases
-from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresDocumentVisibility
-from dtrag.adapters.postgres.stores.evaluations import PostgresEvaluations
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
-from dtrag.adapters.postgres.stores.imagined import PostgresImagined
+from dtrag.adapters.postgres.stores.governance import PostgresAgents, PostgresAudit, PostgresKeys, PostgresSessions
 from dtrag.adapters.postgres.stores.learning import PostgresLearning
+from dtrag.adapters.postgres.stores.records import (
+    PostgresApprovals,
+    PostgresConversations,
+    PostgresDocumentVisibility,
+    PostgresEvaluations,
+    PostgresTraces,
+)
 from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
-from dtrag.adapters.postgres.stores.sessions import PostgresSessions
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
-from dtrag.adapters.postgres.stores.traces import PostgresTraces
-from dtrag.adapters.postgres.stores.vectors import PostgresVectors
+from dtrag.adapters.postgres.stores.vectors import PostgresImagined, PostgresVectors
 from dtrag.adapters.rerankers import factory as rerankers
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.core.access.egress import allowed_hosts

@@ -12,9 +12,8 @@ import pytest
 import dtrag
 from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
-from dtrag.adapters.postgres.locks import Lock, lock
-from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.stores.audit import PostgresAudit
+from dtrag.adapters.postgres.queries import Lock, lock, queries
+from dtrag.adapters.postgres.stores.governance import PostgresAudit
 from dtrag.app import App
 from dtrag.core.access.audit_chain import AuditEntry
 from tests.builders import indexed_document
@@ -106,7 +105,7 @@ def test_lock_numbers_are_in_one_place_and_distinct() -> None:
     elsewhere = [
         path.name
         for path in package.rglob("*")
-        if path.suffix in {".py", ".sql"} and path.name not in {"locks.py", "locks.sql"}
+        if path.suffix in {".py", ".sql"} and path.name not in {"queries.py", "locks.sql"}
         if re.search(r"pg_(?:try_)?advisory_\w+\s*\(|7_?203_?114_?\d{3}", path.read_text("utf-8"))
     ]
     assert elsewhere == []

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.stores.audit import PostgresAudit
+from dtrag.adapters.postgres.stores.governance import PostgresAudit
 from dtrag.app import App, open_app
 from dtrag.core.access.audit_chain import AuditEntry, ChainHead
 from dtrag.errors import DatabaseUnavailable, InvalidInput

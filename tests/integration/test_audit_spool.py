@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.audit_spool import AuditSpool
-from dtrag.adapters.postgres.stores.audit import PostgresAudit
+from dtrag.adapters.postgres.stores.governance import PostgresAudit
 from dtrag.app import App, open_app
 from dtrag.core.access.audit_chain import AuditEntry, ChainHead
 from dtrag.errors import DatabaseUnavailable

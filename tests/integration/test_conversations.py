@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresDocumentVisibility
+from dtrag.adapters.postgres.stores.records import PostgresConversations, PostgresDocumentVisibility
 from dtrag.app import App, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant

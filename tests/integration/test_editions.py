@@ -14,10 +14,9 @@ import pytest
 import pytest_asyncio
 
 from dtrag.adapters.postgres.connect import connect
-from dtrag.adapters.postgres.lexical.snapshot import View
-from dtrag.adapters.postgres.lexical.validity import DatedPassages
+from dtrag.adapters.postgres.lexical.snapshot import DatedPassages, View
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
+from dtrag.adapters.postgres.stores.taxonomy_rows import rehome
 from dtrag.app import App, open_app
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import EVERYTHING, Access, Grant

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.postgres.unscoped import UnscopedReads
+from dtrag.adapters.postgres.lexical.strict_index import UnscopedReads
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import SearchResult

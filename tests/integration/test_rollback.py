@@ -14,7 +14,7 @@ import pytest
 
 from dtrag import LangGraphPipeline, get_env_manager
 from dtrag.adapters.postgres.connect import connect
-from dtrag.adapters.postgres.server.binaries import wheel_folder
+from dtrag.adapters.postgres.server.programs import wheel_folder
 from dtrag.app import App, open_app
 from dtrag.delivery.api.app import create_app
 from dtrag.ports import Models

@@ -10,7 +10,7 @@ import pytest
 from dtrag.adapters.postgres import index_reader as reading
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.lexical.strict_index import StrictIndex
-from dtrag.adapters.postgres.locks import Lock
+from dtrag.adapters.postgres.queries import Lock
 from dtrag.app import App
 from tests.store import Store
 

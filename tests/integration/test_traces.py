@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.postgres.stores.conversations import PostgresDocumentVisibility
-from dtrag.adapters.postgres.stores.traces import PostgresTraces
+from dtrag.adapters.postgres.stores.records import PostgresDocumentVisibility, PostgresTraces
 from dtrag.app import App, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant

@@ -11,9 +11,8 @@ import pytest
 
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import ROLES
-from dtrag.adapters.postgres.server.binaries import usable_binaries
+from dtrag.adapters.postgres.server.programs import server_account, usable_binaries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
-from dtrag.adapters.postgres.server.system_user import server_account
 from dtrag.app import open_app
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings

@@ -18,7 +18,7 @@ from dtrag.core.text.analysis import language, sentences
 from dtrag.errors import LanguageModelFailed
 from dtrag.packs.regulation_ko.question_concepts import read
 from dtrag.ports import ChatModel
-from dtrag.ports.judges import ClaimChecker
+from dtrag.ports.models import ClaimChecker
 from dtrag.retrieval.lexicon_reader import lexicon_in_use
 
 

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dtrag.adapters.postgres.unscoped import UnscopedReads
+from dtrag.adapters.postgres.lexical.strict_index import UnscopedReads
 from dtrag.app import App
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy

@@ -26,7 +26,7 @@ from dtrag.settings import active_flags
 if TYPE_CHECKING:
     from dtrag.core.cases.bandit import WayToAnswer
     from dtrag.ports.cases import AnswersRecalled, Recalled
-    from dtrag.ports.learning import Learner
+    from dtrag.ports.stores import Learner
     from dtrag.retrieval.engine import HybridSearchEngine
     from dtrag.tools.registry import ToolRegistry
 

@@ -1,9 +1,6 @@
 """Interfaces between services and adapters: protocols, implemented in `dtrag.adapters`."""
 
 from dtrag.ports.cases import CaseStore
-from dtrag.ports.conversations import ConversationStore, DocumentVisibility
-from dtrag.ports.evaluations import EvaluationStore
-from dtrag.ports.files import FolderStore, Parser, StoredFile
 from dtrag.ports.governance import (
     AgentStore,
     AuditSpoolStore,
@@ -13,25 +10,27 @@ from dtrag.ports.governance import (
     SessionStore,
     unrecorded,
 )
-from dtrag.ports.imagined import ImaginedCounts, ImaginedPassage, ImaginedStore, NewQuestion, Passages
 from dtrag.ports.index import (
     DocumentIndex,
+    FolderStore,
     Index,
     IndexSettings,
     IndexSnapshot,
     IndexWriter,
+    Parser,
+    StoredFile,
     StoredWork,
     check_identity,
     valid_day,
 )
-from dtrag.ports.judges import ClaimChecker, Judge
-from dtrag.ports.learning import LearningStore
 from dtrag.ports.models import (
     NOT_CONFIGURED,
     CategoryModel,
     ChatModel,
+    ClaimChecker,
     Embedder,
     EmbedderRouter,
+    Judge,
     Loadable,
     Models,
     Monitored,
@@ -51,11 +50,15 @@ from dtrag.ports.packs import (
     QueryReading,
     RegulationStore,
 )
-from dtrag.ports.stores import Stores
+from dtrag.ports.stores import ConversationStore, DocumentVisibility, EvaluationStore, LearningStore, Stores, TraceStore
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore, Fetcher, ToolServer, WebReply, WebRequest
-from dtrag.ports.traces import TraceStore
 from dtrag.ports.vectors import (
+    ImaginedCounts,
+    ImaginedPassage,
+    ImaginedStore,
+    NewQuestion,
+    Passages,
     QuestionBatch,
     VectorStore,
     VectorTurn,

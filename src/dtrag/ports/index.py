@@ -1,17 +1,18 @@
-"""Ports of the index: searching it, and writing it."""
+"""Ports of documents: parsing files, writing the index, searching it, and following renamed files."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing
 from dtrag.core.document_text import DocumentText, PassageSpan
-from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, SearchResult, Vector
+from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
 from dtrag.core.editions import Edition, WorkBeginning
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
@@ -303,3 +304,51 @@ class IndexSettings(Protocol):
 
     async def replace_lexicon(self, value: Mapping[str, Any], previous: Mapping[str, Any] | None) -> bool:
         """Replace the own entries of the lexicon; False, without a change, when those stored are not `previous`."""
+
+
+class Parser(Protocol):
+    """Parses files of the supported formats, in a process with limited memory and time."""
+
+    def knows(self, name: str) -> bool:
+        """Whether the format of a file with this name is supported."""
+
+    def parse(self, path: Path, name: str) -> AsyncGenerator[ParsedDocument, None]:
+        """Yields the documents in the file at `path`; `name` is its display name and decides the format.
+
+        Raises `ParseFailed` with a reason that users understand, possibly after some documents were yielded.
+        """
+
+    async def close(self) -> None:
+        """Stop the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file with indexed documents, or with editions whose documents belong to another file.
+
+    `fingerprint` is b"" when the file was not read to its end.
+    """
+
+    source_id: uuid.UUID
+    uri: str
+    fingerprint: bytes
+    documents: int
+
+
+class FolderStore(Protocol):
+    """Indexed files by address, and what has to follow a renamed file."""
+
+    async def files_below(self, prefix: str) -> list[StoredFile]:
+        """Files with documents whose addresses start with `prefix`, ordered by address."""
+
+    async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:
+        """The next `limit` documents of a file as they were written, ordered by id, after the id `after`."""
+
+    async def copy_vectors(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Copy the vectors of the passages of old documents to those of new ones, which have the same passages."""
+
+    async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Transfer decisions, placements and review items from old document ids to new ones."""
+
+    async def retained_below(self, prefix: str) -> list[uuid.UUID]:
+        """Superseded editions from files with such addresses that do not contain them any more."""

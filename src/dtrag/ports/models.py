@@ -1,4 +1,4 @@
-"""Ports of the models: embedder, reranker, language models."""
+"""Ports of models: embedders, rerankers, language models, and judges of answers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from dtrag.core.chat import Message, Reply
 from dtrag.core.documents import Vector
+from dtrag.core.quality.judgement import Judgement, Relevance
 from dtrag.core.text.analysis import Analyzer
 
 Key = TypeVar("Key", bound=Hashable)
@@ -176,3 +177,28 @@ class Models:
     reranker: Reranker | None = None
     chat: ChatModel | None = None
     critic: ChatModel | None = None
+
+
+class Judge(Protocol):
+    """Judges claims, one judgement for each, in order. Raises a `DtragError` when it cannot."""
+
+    @property
+    def id(self) -> str:
+        """Names the judge and its version in reports: `lexical`, `openai:gpt-4o-mini`, a folder's name."""
+
+    async def support(self, claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:
+        """Whether the contexts support each claim. `query` is the question that the claims answer."""
+
+    async def relevance(self, query: str, answer: str) -> Relevance:
+        """How well the answer replies to the query, whether or not it is true."""
+
+
+class ClaimChecker(Protocol):
+    """A model that reads a source and a claim. Blocking and CPU-bound: callers run it in a thread."""
+
+    @property
+    def id(self) -> str:
+        """Name of the model."""
+
+    def check(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The probability in [0, 1] that the source supports the claim, for each pair of them."""

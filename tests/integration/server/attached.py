@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.server import binaries, server
+from dtrag.adapters.postgres.server import programs, server
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 
 ROOT = os.geteuid() == 0
@@ -99,7 +99,7 @@ def as_nobody(attempt: Callable[[], str]) -> str:
 
 def copy_of_wheel(folder: Path) -> Path:
     """The wheel's folder, copied to where only its owner may go."""
-    original = binaries.wheel_folder()
+    original = programs.wheel_folder()
     folder.mkdir(mode=0o700)
     ignored = shutil.ignore_patterns("*.a", "include")
     shutil.copytree(original / "pginstall18", folder / original.name / "pginstall18", ignore=ignored)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.server import server, system_user
+from dtrag.adapters.postgres.server import programs, server
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.server.attached import (
     ROLES,
@@ -63,7 +63,7 @@ def test_no_client_can_log_in_as_a_superuser(data_dir: Path) -> None:
     with EmbeddedServer.open(data_dir) as attached:
         assert value(attached, "select count(*) from pg_roles where rolsuper and rolcanlogin") == 0
         assert value(attached, "select count(*) from pg_roles where rolcanlogin") == len(ROLES)
-        names = [value(attached, "select rolname from pg_roles where rolsuper"), "postgres", system_user.SYSTEM_USER]
+        names = [value(attached, "select rolname from pg_roles where rolsuper"), "postgres", programs.SYSTEM_USER]
         for name in names:
             with pytest.raises(psycopg.OperationalError, match=r"pg_hba\.conf"):
                 connect(attached, str(name))

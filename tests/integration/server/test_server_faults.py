@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.server import binaries, process, server, system_user
-from dtrag.adapters.postgres.server.failures import explain_os_error
+from dtrag.adapters.postgres.server import process, programs, server
+from dtrag.adapters.postgres.server.programs import explain_os_error
 from dtrag.adapters.postgres.server.server import EmbeddedServer, FileLock
 from dtrag.errors import DatabaseStartFailed
 from tests.integration.server.attached import (
@@ -64,7 +64,7 @@ def test_old_backends_that_still_live_are_waited_for(data_dir: Path) -> None:
 
 
 def test_stale_pid_file_of_another_process_is_ignored(data_dir: Path) -> None:
-    own = system_user.server_account()
+    own = programs.server_account()
     stranger = subprocess.Popen(["sleep", "60"], user=own.uid if own.switched else None)
     try:
         stale = data_dir / "postgres" / "postmaster.pid"
@@ -85,7 +85,7 @@ def test_damaged_pid_file_is_no_obstacle_or_explained(data_dir: Path, content: s
     stale = data_dir / "postgres" / "postmaster.pid"
     stale.write_text(content, encoding="ascii")
     if ROOT:
-        shutil.chown(stale, system_user.SYSTEM_USER, system_user.SYSTEM_USER)
+        shutil.chown(stale, programs.SYSTEM_USER, programs.SYSTEM_USER)
     with EmbeddedServer.open(data_dir) as attached:
         assert value(attached, "select 1") == 1
 
@@ -167,7 +167,7 @@ def test_cluster_of_another_major_version_is_refused(data_dir: Path) -> None:
 def test_folder_that_is_not_a_cluster_is_refused(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     if ROOT:
-        shutil.chown(tmp_path / "postgres", system_user.server_account().uid)
+        shutil.chown(tmp_path / "postgres", programs.server_account().uid)
     with pytest.raises(DatabaseStartFailed, match="is not a PostgreSQL cluster"):
         EmbeddedServer.open(tmp_path)
 
@@ -188,7 +188,7 @@ def test_server_that_does_not_start_is_quoted(data_dir: Path) -> None:
 
 
 def test_damaged_installation_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binaries, "wheel_folder", lambda: tmp_path)
+    monkeypatch.setattr(programs, "wheel_folder", lambda: tmp_path)
     with pytest.raises(DatabaseStartFailed, match=r"postgres is missing; install .* again"):
         EmbeddedServer.open(tmp_path / "data")
 
@@ -216,15 +216,15 @@ def test_errors_of_the_file_system_are_one_sentence(number: int, expected: str) 
 
 
 def test_missing_programs_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binaries, "_PACKAGE", "dtrag_no_such_package")
+    monkeypatch.setattr(programs, "_PACKAGE", "dtrag_no_such_package")
     with pytest.raises(DatabaseStartFailed, match=r"is not installed.*make setup"):
         EmbeddedServer.open(tmp_path / "data")
 
 
 @as_root
 def test_missing_system_user_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system_user, "SYSTEM_USER", "dtrag-not-there")
-    monkeypatch.setattr(system_user, "_CREATE_USER", ((("dtrag-no-such-program",),), (("false",),)))
+    monkeypatch.setattr(programs, "SYSTEM_USER", "dtrag-not-there")
+    monkeypatch.setattr(programs, "_CREATE_USER", ((("dtrag-no-such-program",),), (("false",),)))
     with pytest.raises(DatabaseStartFailed, match="useradd --system dtrag-not-there"):
         EmbeddedServer.open(tmp_path / "data")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.server import binaries, process, server, system_user
+from dtrag.adapters.postgres.server import process, programs, server
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.server.attached import (
     ROLES,
@@ -69,7 +69,7 @@ def test_other_users_are_refused_even_with_the_folders_open(initialised: Path, p
 def test_nothing_outside_the_folder_changes(initialised: Path, tmp_path: Path) -> None:
     folder = tmp_path / "private" / "data"
     folder.parent.mkdir(mode=0o700)
-    watched = [*folder.parents, Path.home(), binaries.wheel_folder(), *binaries.wheel_folder().parents]
+    watched = [*folder.parents, Path.home(), programs.wheel_folder(), *programs.wheel_folder().parents]
 
     def rights() -> dict[Path, tuple[int, int, int]]:
         return {path: ((found := path.stat()).st_mode, found.st_uid, found.st_gid) for path in watched}
@@ -107,7 +107,7 @@ def test_an_ordinary_user_runs_the_server_under_the_same_user(public: Path) -> N
 @as_root
 @on_linux
 def test_as_root_the_server_is_the_system_users(data_dir: Path) -> None:
-    system = pwd.getpwnam(system_user.SYSTEM_USER)
+    system = pwd.getpwnam(programs.SYSTEM_USER)
     with EmbeddedServer.open(data_dir):
         running = Path(f"/proc/{postmaster(data_dir)}")
         assert running.stat().st_uid == system.pw_uid
@@ -120,7 +120,7 @@ def test_programs_the_system_user_cannot_reach_are_copied_into_the_data_folder(
     initialised: Path, public: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed_wheel = copy_of_wheel(tmp_path / "closed")
-    monkeypatch.setattr(binaries, "wheel_folder", lambda: closed_wheel)
+    monkeypatch.setattr(programs, "wheel_folder", lambda: closed_wheel)
     folder = public / "data"
     copy(initialised, folder)
     folder.chmod(0o755)
@@ -139,8 +139,8 @@ def test_programs_go_to_a_shared_folder_when_the_data_folder_is_closed_too(
     public: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed_wheel = copy_of_wheel(tmp_path / "closed")
-    monkeypatch.setattr(binaries, "wheel_folder", lambda: closed_wheel)
-    monkeypatch.setattr(binaries, "SHARED_HOME", public / "shared")
+    monkeypatch.setattr(programs, "wheel_folder", lambda: closed_wheel)
+    monkeypatch.setattr(programs, "SHARED_HOME", public / "shared")
     folder = tmp_path / "closed" / "data"
     with EmbeddedServer.open(folder) as attached:
         with connect(attached) as connection:

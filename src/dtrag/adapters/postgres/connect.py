@@ -1,4 +1,4 @@
-"""Opens the `Database` of the settings: on the embedded server, or behind a URL."""
+"""Opens the `Database` of the settings, on the embedded server or behind a URL, supervises it and inspects it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from dtrag.adapters.postgres.database import CONNECT_TIMEOUT, READ_ONLY, Database, Role, _sentence
+from dtrag.adapters.postgres.database import (
+    CONNECT_TIMEOUT,
+    READ_ONLY,
+    ROLES,
+    Database,
+    Role,
+    migration_texts,
+    sentence,
+)
 from dtrag.adapters.postgres.disk import Disk
-from dtrag.adapters.postgres.lexical import maintenance
-from dtrag.adapters.postgres.locks import Lock, lock
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.lexical.merge import recover
+from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
-from dtrag.errors import DatabaseStartFailed, DatabaseUnavailable, InvalidInput
+from dtrag.errors import DatabaseDamaged, DatabaseStartFailed, DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings
 
 _ROLE_NAMES: dict[Role, str] = {"owner": "dtrag_owner", "search": "dtrag_search", "reader": "dtrag_reader"}
@@ -120,7 +127,7 @@ async def _create_embedded(conninfo: str, name: str) -> None:
                 except psycopg.errors.UniqueViolation:
                     pass
     except psycopg.OperationalError as error:
-        raise DatabaseUnavailable(reason=_sentence(error)) from error
+        raise DatabaseUnavailable(reason=sentence(error)) from error
 
 
 async def _make_schema(conninfo: str) -> None:
@@ -147,7 +154,7 @@ async def _behind_url(url: str) -> dict[Role, str]:
         ) as connection:
             await _make_roles(connection)
     except psycopg.OperationalError as error:
-        raise DatabaseUnavailable(reason=_sentence(error)) from error
+        raise DatabaseUnavailable(reason=sentence(error)) from error
     url_options = psycopg.conninfo.conninfo_to_dict(url)
     network = {name: value for name, value in _NETWORK.items() if name not in url_options}
     return {role: make_conninfo(url, **network, options=f"-c role={name}") for role, name in _ROLE_NAMES.items()}
@@ -171,7 +178,7 @@ async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -
             await connection.execute(queries("schema")["create_schema"])
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported) as error:
         raise DatabaseUnavailable(
-            reason=f"{_sentence(error)} Let an administrator run once: create role dtrag_owner nologin; create role "
+            reason=f"{sentence(error)} Let an administrator run once: create role dtrag_owner nologin; create role "
             "dtrag_search nologin; create role dtrag_reader nologin; grant dtrag_owner, dtrag_search, dtrag_reader to "
             "YOUR_USER; create extension vector; create schema dtrag authorization dtrag_owner."
         ) from error
@@ -233,7 +240,7 @@ class Supervisor:
         self._database.outage = ""
         _LOG.warning("the embedded database is back after %.1f s", time.monotonic() - started)
         try:
-            await maintenance.recover(self._database)
+            await recover(self._database)
         except DatabaseUnavailable as error:
             _LOG.warning("what an interrupted write left could not be counted yet", exc_info=error)
 
@@ -247,3 +254,59 @@ class Supervisor:
             if not attempt.cancelled():
                 attempt.exception()
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """Numbers of migrations."""
+
+    applied: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRights:
+    """`unrestricted`: a superuser, or one that bypasses row-level security."""
+
+    role: str
+    unrestricted: bool
+
+
+async def schema_state(database: Database) -> SchemaState:
+    """Which migrations are applied."""
+    known = migration_texts()
+    async with database.connection("owner") as connection:
+        rows = await (await connection.execute(queries("schema")["migrations"])).fetchall()
+    return SchemaState(len(rows), len(known))
+
+
+async def role_rights(database: Database) -> list[RoleRights]:
+    """The rights of the three roles, as their own connections see them."""
+    rights = []
+    for role in ROLES:
+        async with database.connection(role) as connection:
+            rows = await (await connection.execute(queries("schema")["role_rights"])).fetchall()
+        rights += [RoleRights(row["role"], row["unrestricted"]) for row in rows]
+    return rights
+
+
+async def index_counts(database: Database) -> tuple[int, int]:
+    """Numbers of vectors, and of batches that are being written or were interrupted."""
+    async with database.connection("search") as connection:
+        row = await (await connection.execute(queries("schema")["index_counts"])).fetchone()
+    return (int(row["vectors"]), int(row["uncounted"])) if row else (0, 0)
+
+
+async def damaged_tables(database: Database) -> dict[str, str]:
+    """Table -> the error, of the tables with a damaged page: all are read, so that their checksums are compared."""
+    statements, damaged = queries("schema"), {}
+    async with database.connection("owner") as connection:
+        names = [row["name"] for row in await (await connection.execute(statements["tables"])).fetchall()]
+    for name in names:
+        statement = sql.SQL(statements["read_table"]).format(table=sql.Identifier(name))
+        try:
+            async with database.connection("owner") as connection:
+                await connection.execute(statement)
+        except DatabaseDamaged as error:
+            damaged[name] = str(error)
+    return damaged

@@ -10,28 +10,33 @@ import asyncio
 import errno
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import fields
 from functools import partial
 from importlib import resources
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, LiteralString
 
 import psycopg
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import make_conninfo
-from psycopg.rows import dict_row
+from psycopg.rows import DictRow, dict_row
 
 from dtrag.adapters.postgres.disk import Disk
-from dtrag.adapters.postgres.locks import Lock
 from dtrag.adapters.postgres.pool import Connection as Connection  # noqa: PLC0414 - who uses a database needs its type
 from dtrag.adapters.postgres.pool import Pool
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.queries import Lock, queries
 from dtrag.adapters.postgres.rows import register_types
 from dtrag.core.access.scope import Scope
 from dtrag.core.version import __version__
 from dtrag.errors import DatabaseDamaged, DatabaseUnavailable, InvalidInput, SchemaTooNew, StorageFull
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Role = Literal["owner", "search", "reader"]
+Values = Mapping[str, object] | None
+"""Parameters of a statement by name."""
 ROLES: tuple[Role, ...] = ("owner", "search", "reader")
 
 _OPTIONS = "-c search_path=dtrag,public,extensions -c timezone=UTC"
@@ -90,7 +95,7 @@ class Database:
             ) as connection:
                 await migrate(connection)
         except psycopg.OperationalError as error:
-            raise DatabaseUnavailable(reason=_sentence(error)) from error
+            raise DatabaseUnavailable(reason=sentence(error)) from error
         for role in ROLES:
             self._pools[role] = Pool(
                 partial(self._address, role),
@@ -150,20 +155,20 @@ class Database:
                 "restarted."
             ) from error
         except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
-            raise DatabaseDamaged(reason=_sentence(error)) from error
+            raise DatabaseDamaged(reason=sentence(error)) from error
         except psycopg.errors.InsufficientPrivilege as error:
             if os.strerror(errno.EROFS) not in str(error):
                 raise
             raise DatabaseUnavailable(reason=READ_ONLY) from error
         except psycopg.OperationalError as error:
-            raise DatabaseUnavailable(reason=self.outage or _sentence(error)) from error
+            raise DatabaseUnavailable(reason=self.outage or sentence(error)) from error
         except DatabaseUnavailable as error:
             if self.outage and self.outage not in str(error):
                 raise DatabaseUnavailable(reason=self.outage) from error
             raise
         except psycopg.DataError as error:
             raise InvalidInput(
-                f"The database cannot take one of the values: {_sentence(error)} Change it, and send it again."
+                f"The database cannot take one of the values: {sentence(error)} Change it, and send it again."
             ) from error
 
     @asynccontextmanager
@@ -172,6 +177,16 @@ class Database:
         async with self.connection(role) as connection, connection.pipeline(), connection.transaction():
             await connection.execute(scope_statement(scope))
             yield connection
+
+    async def read(self, scope: Scope, statement: LiteralString, values: Values = None) -> list[DictRow]:
+        """All rows of a statement under row-level security."""
+        async with self.scoped("reader", scope) as connection:
+            return await fetch(connection, statement, values)
+
+    async def read_row(self, scope: Scope, statement: LiteralString, values: Values = None) -> DictRow | None:
+        """The first row of a statement under row-level security, or None."""
+        async with self.scoped("reader", scope) as connection:
+            return await fetch_row(connection, statement, values)
 
     def require_space(self, adding: int = 0) -> None:
         """Raises `StorageFull` when `adding` bytes are too many for the disk. Deleting is never refused."""
@@ -188,6 +203,45 @@ class Database:
         for role in ROLES:
             async with self.connection(role) as connection:
                 await connection.execute(queries("session")["ping"])
+
+
+class Store:
+    """A store over the statements of one file; the base of those that implement the protocols of `ports`."""
+
+    subject: ClassVar[str]
+    """Name of the file in `sql/`."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries(self.subject)
+
+    async def _rows(self, name: str, values: Values = None, *, role: Role = "owner") -> list[DictRow]:
+        async with self._database.connection(role) as connection:
+            return await fetch(connection, self._sql[name], values)
+
+    async def _row(self, name: str, values: Values = None, *, role: Role = "owner") -> DictRow | None:
+        async with self._database.connection(role) as connection:
+            return await fetch_row(connection, self._sql[name], values)
+
+    async def _execute(self, name: str, values: Values = None) -> int:
+        """How many rows the statement wrote or deleted."""
+        async with self._database.connection("owner") as connection:
+            return (await connection.execute(self._sql[name], values)).rowcount
+
+
+async def fetch(connection: Connection, statement: LiteralString, values: Values = None) -> list[DictRow]:
+    """All rows of a statement."""
+    return await (await connection.execute(statement, values)).fetchall()
+
+
+async def fetch_row(connection: Connection, statement: LiteralString, values: Values = None) -> DictRow | None:
+    """The first row of a statement, or None."""
+    return await (await connection.execute(statement, values)).fetchone()
+
+
+def columns(value: DataclassInstance) -> dict[str, object]:
+    """The fields of a dataclass as parameters of a statement."""
+    return {declared.name: getattr(value, declared.name) for declared in fields(value)}
 
 
 def scope_statement(scope: Scope) -> sql.Composed:
@@ -247,7 +301,8 @@ def _given_options(conninfo: str) -> str:
     return str(psycopg.conninfo.conninfo_to_dict(conninfo).get("options") or "")
 
 
-def _sentence(error: psycopg.Error) -> str:
+def sentence(error: psycopg.Error) -> str:
+    """The first line of an error, without passwords."""
     first = str(error).strip().split("\n")[0] or type(error).__name__
     hidden = re.sub(r"password=\S+|:[^:@/\s]+@", "", first)
     return hidden if hidden.endswith(".") else hidden + "."

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
-from datetime import date
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, date, datetime
 
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres.database import Connection
-from dtrag.adapters.postgres.locks import lock, uuid_key
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.database import Connection, fetch
+from dtrag.adapters.postgres.queries import lock, queries, uuid_key
 from dtrag.adapters.postgres.rows import article_dates
+from dtrag.core.documents import IndexedDocument
 from dtrag.core.editions import Edition, StoredEdition, Validity, passage_label, validity
 
 
@@ -51,8 +51,9 @@ async def refresh_repealed(connection: Connection, names: Sequence[str], node_id
     if not names:
         return
     values = {"names": list(names), "node_id": node_id}
-    cursor = await connection.execute(queries("editions")["repealed_works"], values)
-    for work_id in sorted(row["work_id"] for row in await cursor.fetchall()):
+    for work_id in sorted(
+        row["work_id"] for row in await fetch(connection, queries("editions")["repealed_works"], values)
+    ):
         await refresh_work(connection, work_id)
 
 
@@ -63,12 +64,12 @@ async def refresh_work(connection: Connection, work_id: uuid.UUID) -> None:
     """
     sql = queries("editions")
     await lock(connection, uuid_key(work_id))
-    rows = await (await connection.execute(sql["editions"], {"work_id": work_id})).fetchall()
+    rows = await fetch(connection, sql["editions"], {"work_id": work_id})
     if not rows:
         return
     ids = [row["document_id"] for row in rows]
     labels: dict[uuid.UUID, list[str]] = {key: [] for key in ids}
-    for row in await (await connection.execute(sql["passages"], {"document_ids": ids})).fetchall():
+    for row in await fetch(connection, sql["passages"], {"document_ids": ids}):
         labels[row["document_id"]].append(passage_label(row["kind"], row["label"]))
     valid: dict[uuid.UUID, Validity] = {}
     for node_id in sorted({row["node_id"] for row in rows}):
@@ -97,8 +98,7 @@ async def _repealed_on(connection: Connection, work_id: uuid.UUID, rows: Sequenc
         "node_id": rows[-1]["node_id"],
         "work_id": work_id,
     }
-    cursor = await connection.execute(queries("editions")["repealed_on"], values)
-    return [row["day"] for row in await cursor.fetchall()]
+    return [row["day"] for row in await fetch(connection, queries("editions")["repealed_on"], values)]
 
 
 def _validity_columns(valid: dict[uuid.UUID, Validity]) -> dict[str, object]:
@@ -133,3 +133,49 @@ async def mark_retained(connection: Connection, document_ids: Collection[uuid.UU
     """Record whether the file of these editions does not contain them any more."""
     values = {"document_ids": list(document_ids), "retained": retained}
     await connection.execute(queries("editions")["mark_retained"], values)
+
+
+async def listed(connection: Connection, document: IndexedDocument) -> None:
+    """Record that the source of a document contains this edition; nothing for other documents."""
+    edition = document.edition
+    if edition is None or edition.work_id is None or edition.retained:
+        return
+    values = {
+        "document_id": document.document_id,
+        "source_id": document.source_id,
+        "source_uri": document.source_uri,
+        "source_path": document.source_path,
+        "now": datetime.now(UTC),
+    }
+    await connection.execute(queries("editions")["list_source"], values)
+
+
+async def hand_over(connection: Connection, source_id: uuid.UUID, lost: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """Give those of the `lost` editions of a source that another one contains to the one that was read last.
+
+    That file is read again with the next ingest: the text is still that of the former one. Returns their ids.
+    """
+    sql = queries("editions")
+    rows = await fetch(connection, sql["shared_editions"], {"source_id": source_id})
+    heirs = {row["document_id"]: row for row in rows if row["document_id"] in lost}
+    if heirs:
+        names = ("document_id", "source_id", "source_uri", "source_path")
+        columns = {f"{name}s": [row[name] for row in heirs.values()] for name in names}
+        await connection.execute(sql["hand_over"], columns)
+        await connection.execute(queries("writing")["bump_generation"])
+    return set(heirs)
+
+
+async def unlisted(connection: Connection, source_id: uuid.UUID, contains: Callable[[uuid.UUID], bool]) -> None:
+    """Record that a source does not contain the other editions any more."""
+    sql = queries("editions")
+    rows = await fetch(connection, sql["listed_editions"], {"source_id": source_id})
+    others = [row["document_id"] for row in rows if not contains(row["document_id"])]
+    if others:
+        await connection.execute(sql["unlist_source"], {"source_id": source_id, "document_ids": others})
+
+
+async def forgotten(connection: Connection, document_id: uuid.UUID) -> None:
+    """Forget a deleted edition. The files that contain it are read again with the next ingest."""
+    for name in ("forget_sources", "forget_edition"):
+        await connection.execute(queries("editions")[name], {"document_id": document_id})

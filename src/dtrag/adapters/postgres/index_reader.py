@@ -13,7 +13,7 @@ from pgvector import HalfVector
 from psycopg import sql
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres.database import EF_SEARCH, Database
+from dtrag.adapters.postgres.database import EF_SEARCH, Database, fetch, fetch_row
 from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
 from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, Version, version_of
@@ -57,7 +57,7 @@ class PostgresIndex:
     async def snapshot(self) -> IndexSnapshot:
         """The present state of the index; read again only when its generation changed."""
         async with self._database.connection("search") as connection:
-            row = await (await connection.execute(queries("search")["generation"])).fetchone()
+            row = await fetch_row(connection, queries("search")["generation"])
         known = self._snapshot
         if known is not None and row is not None and known.version == (row["generation"], row["vectors"]):
             return known
@@ -68,14 +68,14 @@ class PostgresIndex:
         statements = queries("search")
         async with self._refreshing, self._database.connection("search") as connection, connection.transaction():
             await connection.execute(queries("session")["read_one_state"])
-            rows = await (await connection.execute(statements["settings"])).fetchall()
+            rows = await fetch(connection, statements["settings"])
             settings = {row["name"]: row["value"] for row in rows}
             if self._snapshot is not None and self._snapshot.settings == settings:
                 return self._snapshot
             statistics = await self._postings.refresh(connection)
             taxonomy = await active_tree(connection)
             waiting, imagined = [
-                frozenset(row["node_id"] for row in await (await connection.execute(statements[name])).fetchall())
+                frozenset(row["node_id"] for row in await fetch(connection, statements[name]))
                 for name in ("waiting_nodes", "imagined_nodes")
             ]
         self._snapshot = IndexSnapshot(settings, statistics, taxonomy, waiting, imagined)
@@ -114,16 +114,16 @@ class PostgresIndex:
 
     async def holds_kind(self, kind: str, scope: Scope) -> bool:
         """Whether a document in scope has this `metadata["kind"]`."""
-        async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["holds_kind"], {"kind": kind})
-            row = await cursor.fetchone()
+        row = await self._database.read_row(scope, queries("content")["holds_kind"], {"kind": kind})
         return bool(row and row["present"])
 
     async def work_beginnings(self, scope: Scope) -> list[WorkBeginning]:
         """Where the editions of each work in scope begin."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["work_beginnings"])
-            return [WorkBeginning(row["title"], row["first_day"]) for row in await cursor.fetchall()]
+            return [
+                WorkBeginning(row["title"], row["first_day"])
+                for row in await fetch(connection, queries("content")["work_beginnings"])
+            ]
 
     async def vector_scores(
         self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
@@ -149,8 +149,10 @@ class PostgresIndex:
     async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
         """The passages of a document in scope, in order; none for a foreign or unknown document."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["ordinals"], {"document_id": document_id})
-            return [f"{document_id}:{row['ordinal']}" for row in await cursor.fetchall()]
+            return [
+                f"{document_id}:{row['ordinal']}"
+                for row in await fetch(connection, queries("content")["ordinals"], {"document_id": document_id})
+            ]
 
     def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
         """The SQL condition of the filters and the scope, and its parameters; the text never holds values."""
@@ -167,8 +169,7 @@ class PostgresIndex:
         async with self._database.scoped("search", scope) as connection:
             # Metadata filters apply after the ranking: request all matches.
             reach = limit if not parameters else 1_000_000
-            cursor = await connection.execute(statement, values | {"limit": reach})
-            return _scores((await cursor.fetchall())[:limit])
+            return _scores((await fetch(connection, statement, values | {"limit": reach}))[:limit])
 
     async def strict_note(self, scope: Scope) -> str:
         """Why results of `strict` in this scope may be incomplete now; "" when they are complete."""
@@ -247,8 +248,10 @@ class PostgresIndex:
     async def imagined_questions(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, list[str]]:
         """Chunk id -> the imagined questions of these passages, as far as row-level security shows them."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("imagined")["texts"], _keys(chunk_ids))
-            return {row["chunk_id"]: list(row["questions"]) for row in await cursor.fetchall()}
+            return {
+                row["chunk_id"]: list(row["questions"])
+                for row in await fetch(connection, queries("imagined")["texts"], _keys(chunk_ids))
+            }
 
     async def _most_exact(self) -> int:
         return min(MOST_EXACT, math.isqrt(EXACT_BELOW * await self._postings.passages(Scope.everything())))
@@ -258,8 +261,7 @@ class PostgresIndex:
         statement = filtered(queries("search")[name], parameters)
         values = _named(parameters) | {"limit": most + 1}
         async with self._database.connection("search") as connection:
-            cursor = await connection.execute(statement, values)
-            row = await cursor.fetchone()
+            row = await fetch_row(connection, statement, values)
             return int(row["count"]) if row else 0
 
     async def _candidates(
@@ -268,13 +270,11 @@ class PostgresIndex:
         statement = filtered(queries("search")[name], parameters)
         async with self._database.connection("search") as connection:
             if ef_search <= EF_SEARCH:
-                cursor = await connection.execute(statement, _named(parameters) | values)
-                return _scores(await cursor.fetchall())
+                return _scores(await fetch(connection, statement, _named(parameters) | values))
             async with connection.pipeline(), connection.transaction():
                 setting = sql.SQL(queries("session")["ef_search"]).format(candidates=sql.Literal(ef_search))
                 await connection.execute(setting)
-                cursor = await connection.execute(statement, _named(parameters) | values)
-                return _scores(await cursor.fetchall())
+                return _scores(await fetch(connection, statement, _named(parameters) | values))
 
     async def fetch(
         self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
@@ -325,9 +325,7 @@ class PostgresIndex:
     async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
         """Chunk id -> start and text of the passages before it in its document, the nearest first."""
         parameters = _keys(chunk_ids) | {"limit": limit}
-        async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["chunks_before"], parameters)
-            rows = await cursor.fetchall()
+        rows = await self._database.read(scope, queries("content")["chunks_before"], parameters)
         before: dict[str, list[tuple[int, str]]] = {}
         names = [f"{row['document_id']}:{row['before']}" for row in rows]
         parts, day = self._postings.editions.validity(names), valid_day(scope)
@@ -352,30 +350,27 @@ class PostgresIndex:
         async with self._database.scoped("reader", scope) as connection:
             if listing.text or (offset > FAR and listing.sort not in {"newest", "oldest"}):
                 await connection.execute(queries("content")["without_order_index"])
-            cursor = await connection.execute(queries("content")[f"documents_{listing.sort}"], values)
-            return [_summary(row, taxonomy, scope) for row in await cursor.fetchall()]
+            return [
+                _summary(row, taxonomy, scope)
+                for row in await fetch(connection, queries("content")[f"documents_{listing.sort}"], values)
+            ]
 
     async def counts(self, scope: Scope, listing: DocumentListing = WHOLE_LIST) -> tuple[int, int]:
         """Numbers of documents and chunks in scope that the listing has."""
-        async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["document_count"], _listed(listing, scope))
-            row = await cursor.fetchone()
+        row = await self._database.read_row(scope, queries("content")["document_count"], _listed(listing, scope))
         return (int(row["documents"]), int(row["chunks"])) if row else (0, 0)
 
     async def document(
         self, document_id: uuid.UUID, scope: Scope, taxonomy: Taxonomy
     ) -> tuple[DocumentSummary, str] | None:
         """A document in scope with its text, or None."""
-        async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["document"], {"document_id": document_id})
-            row = await cursor.fetchone()
+        row = await self._database.read_row(scope, queries("content")["document"], {"document_id": document_id})
         return (_summary(row, taxonomy, scope), row["text"]) if row else None
 
     async def document_text(self, document_id: uuid.UUID, start: int, end: int, scope: Scope) -> DocumentText | None:
         """Part of a document in scope with its passages, or None."""
         values = {"document_id": document_id, "start": start, "end": end}
-        async with self._database.scoped("reader", scope) as connection:
-            row = await (await connection.execute(queries("content")["document_text"], values)).fetchone()
+        row = await self._database.read_row(scope, queries("content")["document_text"], values)
         if row is None:
             return None
         passages = tuple(_span(document_id, passage) for passage in row["passages"])
@@ -390,8 +385,10 @@ class PostgresIndex:
         statements, key = queries("content"), {"document_id": document_id}
         async with self._database.scoped("reader", scope) as connection:
             counted = await connection.execute(statements["passage_count"], key)
-            listed = await connection.execute(statements["passage_spans"], {**key, "limit": limit, "offset": offset})
-            count, rows = await counted.fetchone(), await listed.fetchall()
+            count, rows = (
+                await counted.fetchone(),
+                await fetch(connection, statements["passage_spans"], {**key, "limit": limit, "offset": offset}),
+            )
         if count is None:
             return None
         columns = ("ordinal", "start_offset", "end_offset", "breadcrumb", "metadata")

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.database import Connection, Database
-from dtrag.adapters.postgres.locks import Lock, lock
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.database import Connection, Database, fetch
+from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.core import lexicon_entry
 from dtrag.core.answers.confidence import SETTING
 from dtrag.ports import check_identity
@@ -82,8 +81,7 @@ class PostgresIndexSettings:
 
 
 async def _stored(connection: Connection) -> DictRow:
-    rows = await (await connection.execute(queries("search")["settings"])).fetchall()
-    return {row["name"]: row["value"] for row in rows}
+    return {row["name"]: row["value"] for row in await fetch(connection, queries("search")["settings"])}
 
 
 async def _set(connection: Connection, name: str, value: object) -> None:

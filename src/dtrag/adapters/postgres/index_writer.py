@@ -3,7 +3,7 @@
 The documents of a batch are committed without waiting for the disk; then the statistics segment of the batch is
 committed with waiting. PostgreSQL's log is sequential, so that everything before that last commit is durable when it
 returns, and only then is the batch acknowledged. A crash in between leaves whole documents and an uncounted segment,
-which `maintenance.recover()` builds from the rows of the documents. Removing a document writes a correction for its
+which `lexical/merge.py::recover` builds from the rows of the documents. Removing a document writes a correction for its
 segment only if that is counted: an uncounted one counts the documents that exist at that moment.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -21,17 +21,14 @@ import numpy as np
 import psycopg
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres import edition_sources, editions
-from dtrag.adapters.postgres.database import Connection, Database
-from dtrag.adapters.postgres.lexical import maintenance
-from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS
-from dtrag.adapters.postgres.lexical.rows import forward_rows
-from dtrag.adapters.postgres.lexical.segment_writer import is_counted, subtract, write_segment
-from dtrag.adapters.postgres.locks import Lock, lock, uuid_key
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres import editions
+from dtrag.adapters.postgres.database import Connection, Database, Store, fetch, fetch_row
+from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS, merge, recover, tidy
+from dtrag.adapters.postgres.lexical.rows import forward_rows, is_counted, subtract, write_segment
+from dtrag.adapters.postgres.queries import Lock, lock, queries, uuid_key
 from dtrag.adapters.postgres.rows import draft_of, statements
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes
+from dtrag.adapters.postgres.stores.taxonomy_rows import living_nodes
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.editions import Edition
@@ -47,12 +44,13 @@ _CONTESTED = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
 T = TypeVar("T")
 
 
-class PostgresWriter:
+class PostgresWriter(Store):
     """The writing side of one database."""
 
+    subject = "writing"
+
     def __init__(self, database: Database):
-        self._database = database
-        self._sql = queries("writing")
+        super().__init__(database)
         self._changes = 0
 
     async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
@@ -61,12 +59,12 @@ class PostgresWriter:
 
     async def fingerprints(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, bytes]:
         """Fingerprints of those of the documents that are there."""
-        rows = await self._fetch("fingerprints", {"document_ids": list(document_ids)})
+        rows = await self._rows("fingerprints", {"document_ids": list(document_ids)})
         return {row["document_id"]: bytes(row["fingerprint"]) for row in rows}
 
     async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
         """The fingerprint of a source that was read to its end, or None."""
-        rows = await self._fetch("source", {"source_id": source_id})
+        rows = await self._rows("source", {"source_id": source_id})
         return bytes(rows[0]["fingerprint"]) if rows else None
 
     async def write(self, documents: Sequence[IndexedDocument], scope: Scope = EVERYTHING) -> None:
@@ -95,14 +93,14 @@ class PostgresWriter:
 
     async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
         """The documents that came from a source, at most so many of them, in the order of their ids."""
-        rows = await self._fetch("documents_of_source", {"source_id": source_id, "limit": most})
+        rows = await self._rows("documents_of_source", {"source_id": source_id, "limit": most})
         return [row["document_id"] for row in rows]
 
     async def reaches_out(self, source_id: uuid.UUID, scope: Scope) -> bool:
         """Whether there is a document of this source outside of the scope."""
         if scope.nodes is None:
             return False
-        rows = await self._fetch("source_reaches_out", {"source_id": source_id, "nodes": sorted(scope.nodes)})
+        rows = await self._rows("source_reaches_out", {"source_id": source_id, "nodes": sorted(scope.nodes)})
         return bool(rows[0]["found"])
 
     async def finish_source(
@@ -153,11 +151,11 @@ class PostgresWriter:
                         returned += [row["document_id"]] if row["retained"] else []
                     elif scope.nodes is None or row["node_id"] in scope.nodes:
                         (superseded if _stays(row["superseded_from"], current) else gone).append(row["document_id"])
-            inherited = await edition_sources.hand_over(connection, source_id, {*superseded, *gone})
+            inherited = await editions.hand_over(connection, source_id, {*superseded, *gone})
             superseded = [key for key in superseded if key not in inherited]
             gone = [key for key in gone if key not in inherited]
             halves = frozenset(current)
-            await edition_sources.unlisted(connection, source_id, lambda key: key.int >> 64 in halves)
+            await editions.unlisted(connection, source_id, lambda key: key.int >> 64 in halves)
             for ids, retained in ((superseded, True), (returned, False)):
                 if ids:
                     await editions.mark_retained(connection, ids, retained=retained)
@@ -168,22 +166,20 @@ class PostgresWriter:
     async def contains_others(self, source_id: uuid.UUID) -> bool:
         """Whether the source contains an edition whose document belongs to another source, which was read later."""
         async with self._database.connection("owner") as connection:
-            cursor = await connection.execute(queries("editions")["contains_others"], {"source_id": source_id})
-            row = await cursor.fetchone()
+            row = await fetch_row(connection, queries("editions")["contains_others"], {"source_id": source_id})
         return bool(row and row["present"])
 
     async def editions_of(self, source_id: uuid.UUID) -> dict[str, Edition]:
         """Address -> newest edition that the source contained, for its documents with a date."""
         async with self._database.connection("owner") as connection:
-            cursor = await connection.execute(queries("editions")["editions_of_source"], {"source_id": source_id})
-            rows = await cursor.fetchall()
+            rows = await fetch(connection, queries("editions")["editions_of_source"], {"source_id": source_id})
         return {row["source_uri"]: Edition(row["work_name"], row["work_code"], row["effective_from"]) for row in rows}
 
     async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
         """The works with one of these codes and folded names, one for each category with editions of it."""
         values = {"codes": [code for code, _ in works], "names": [name for _, name in works]}
         async with self._database.connection("owner") as connection:
-            rows = await (await connection.execute(queries("editions")["works"], values)).fetchall()
+            rows = await fetch(connection, queries("editions")["works"], values)
         return [
             StoredWork(
                 row["work_id"],
@@ -210,7 +206,7 @@ class PostgresWriter:
         name = {"document_id": document_id}
         async with connection.transaction():
             await self._locked(connection, document_id)
-            document = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
+            document = await fetch_row(connection, self._sql["lock_document"], name)
             if document is None or (scope.nodes is not None and document["node_id"] not in scope.nodes):
                 return False
             origin = await self._remove(connection, document_id)
@@ -218,7 +214,7 @@ class PostgresWriter:
             if origin is not None:
                 await editions.removed(connection, origin, ends=ends)
             await connection.execute(self._sql["forget_source"], {"source_id": document["source_id"]})
-            await edition_sources.forgotten(connection, document_id)
+            await editions.forgotten(connection, document_id)
             await connection.execute(self._sql["bump_generation"])
         return True
 
@@ -226,23 +222,23 @@ class PostgresWriter:
         """Every so many segments and corrections, see whether there are too many."""
         self._changes += 1
         if self._changes % MOST_SEGMENTS == 0:
-            await maintenance.after_write(self._database)
+            await merge(self._database, MOST_SEGMENTS)
 
     async def read_back(self, after: uuid.UUID | None, limit: int) -> list[Draft]:
         """The documents as they were written, in the order of their ids, from the first after `after`."""
-        rows = await self._fetch("read_documents", {"after": after, "limit": limit})
+        rows = await self._rows("read_documents", {"after": after, "limit": limit})
         chunks: dict[uuid.UUID, list[DictRow]] = {row["document_id"]: [] for row in rows}
-        for row in await self._fetch("read_chunks", {"document_ids": list(chunks)}):
+        for row in await self._rows("read_chunks", {"document_ids": list(chunks)}):
             chunks[row["document_id"]].append(row)
         return [draft_of(row, chunks[row["document_id"]]) for row in rows]
 
     async def recover(self) -> int:
         """Count the batches that a crash left uncounted; returns how many."""
-        return await maintenance.recover(self._database)
+        return await recover(self._database)
 
     async def tidy(self) -> None:
         """After a run of writes: what keeps the index quick."""
-        await maintenance.tidy(self._database)
+        await tidy(self._database)
 
     @asynccontextmanager
     async def _batch(self, connection: Connection, segment_id: uuid.UUID) -> AsyncIterator[None]:
@@ -287,7 +283,7 @@ class PostgresWriter:
                     if origin is not None:
                         await _move_imagined(connection, document.document_id)
                     await editions.written(connection, document.edition, document.node_id, origin)
-                    await edition_sources.listed(connection, document)
+                    await editions.listed(connection, document)
                     await connection.execute(queries("session")["commit"])
         except psycopg.Error:
             if not connection.closed:
@@ -305,7 +301,7 @@ class PostgresWriter:
                 if origin is not None:
                     await _move_imagined(connection, document.document_id)
                 await editions.written(connection, document.edition, document.node_id, origin)
-                await edition_sources.listed(connection, document)
+                await editions.listed(connection, document)
 
         await _repeated(write)
 
@@ -313,7 +309,7 @@ class PostgresWriter:
         """Write the segment: of the documents that were written those that are still there."""
         names = {"segment_id": segment_id, "document_ids": [document.document_id for document in documents]}
         await connection.execute(self._sql["lock_uncounted_segment"], names)
-        rows = await (await connection.execute(self._sql["documents_of_segment"], names)).fetchall()
+        rows = await fetch(connection, self._sql["documents_of_segment"], names)
         existing = {row["document_id"] for row in rows}
         await write_segment(
             connection, segment_id, forward_rows(document for document in documents if document.document_id in existing)
@@ -347,15 +343,11 @@ class PostgresWriter:
         """
         name = {"document_id": document_id}
         await lock(connection, uuid_key(document_id))
-        origin = await (await connection.execute(self._sql["origin"], name)).fetchone()
+        origin = await fetch_row(connection, self._sql["origin"], name)
         if origin is None or origin["work_id"] is None:
             return origin
         await lock(connection, uuid_key(origin["work_id"]))
-        return await (await connection.execute(self._sql["origin"], name)).fetchone()
-
-    async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[DictRow]:
-        async with self._database.connection("owner") as connection:
-            return await (await connection.execute(self._sql[name], parameters)).fetchall()
+        return await fetch_row(connection, self._sql["origin"], name)
 
 
 async def _move_imagined(connection: Connection, document_id: uuid.UUID) -> None:

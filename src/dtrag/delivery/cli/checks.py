@@ -19,8 +19,8 @@ from dtrag.adapters.embedders.models import list_models
 from dtrag.adapters.llms.factory import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.mcp.config import read_config
+from dtrag.adapters.postgres.connect import damaged_tables, index_counts, role_rights, schema_state
 from dtrag.adapters.postgres.database import ROLES
-from dtrag.adapters.postgres.inspection import damaged_tables, index_counts, role_rights, schema_state
 from dtrag.adapters.postgres.server import server
 from dtrag.adapters.rerankers.factory import choose as choose_reranker
 from dtrag.app import App, open_app

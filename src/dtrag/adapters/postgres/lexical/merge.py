@@ -1,4 +1,4 @@
-"""Merges segments: several become one, without deleted documents, and the corrections are folded.
+"""Merges segments: several become one, without deleted documents, and the corrections are folded. Recovers others.
 
 Sizes are kept geometric (a segment is larger than all smaller ones together, O'Neil et al. 1996, *The log-structured
 merge-tree*): a posting is written again about log2(n) times, and n passages lie in about log2(n) segments at most.
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_row
 from dtrag.adapters.postgres.lexical.rows import (
     Correction,
     Pages,
@@ -27,9 +27,9 @@ from dtrag.adapters.postgres.lexical.rows import (
     pages_of,
     segment_of,
     segment_parameters,
+    write_stored_segment,
 )
-from dtrag.adapters.postgres.locks import Lock, try_lock
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.queries import Lock, lock_shared, queries, try_lock, uuid_key
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.ranking.segments import Segment, SegmentMerge, whole
 
@@ -55,7 +55,7 @@ async def merge(database: Database, most: int) -> bool:
     async with database.connection("owner") as connection, connection.transaction():
         if not await try_lock(connection, Lock.MERGE):
             return False
-        rows = await (await connection.execute(sql["segment_sizes"])).fetchall()
+        rows = await fetch(connection, sql["segment_sizes"])
         corrections = await _corrections(connection)
         sizes = {row["segment_id"]: row["passages"] for row in rows}
         chosen = [*chosen_for_merge(sizes, most), *await _worn(connection, sizes, corrections)]
@@ -166,7 +166,37 @@ async def _segments(connection: Connection, segment_ids: Sequence[uuid.UUID]) ->
 
 
 async def _corrections(connection: Connection) -> list[Correction]:
-    ids: list[DictRow] = await (await connection.execute(queries("search")["correction_ids"])).fetchall()
+    ids: list[DictRow] = await fetch(connection, queries("search")["correction_ids"])
     values = {"correction_ids": [row["correction_id"] for row in ids]}
     rows = await (await connection.execute(queries("search")["corrections"], values, binary=True)).fetchall()
     return [correction_of(row) for row in rows]
+
+
+async def recover(database: Database) -> int:
+    """Write the segments that a crash left uncounted; returns how many. Batches in progress keep theirs."""
+    sql = queries("writing")
+    async with database.connection("owner") as connection:
+        rows = await fetch(connection, sql["uncounted_segments"])
+    recovered = 0
+    for row in rows:
+        segment_id = row["segment_id"]
+        async with database.connection("owner") as connection, connection.transaction():
+            if not await try_lock(connection, uuid_key(segment_id)):
+                continue
+            # Before any row: `index_settings.forget` holds this lock, then takes the table.
+            await lock_shared(connection, Lock.WRITERS)
+            if await fetch_row(connection, sql["lock_uncounted_segment"], {"segment_id": segment_id}) is None:
+                continue  # counted meanwhile, by its writer or by another recovery
+            await write_stored_segment(connection, segment_id)
+            recovered += 1
+    return recovered
+
+
+async def tidy(database: Database) -> None:
+    """Merge as far as the sizes of the segments allow, and update the statistics of the planner."""
+    while await merge(database, MOST_SEGMENTS):
+        pass
+    async with database.connection("owner") as connection:
+        # Every search reads the entries of the indexes' pending lists one by one until they are merged.
+        await connection.execute(queries("writing")["clean_pending_lists"])
+        await connection.execute(queries("writing")["analyze"])

@@ -16,10 +16,9 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.database import Connection, Database, fetch
 from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, cut_run, pages_of, segment_of
-from dtrag.adapters.postgres.lexical.snapshot import Bools, Generation, LiveSegment, View, generation_of
-from dtrag.adapters.postgres.lexical.validity import DatedPassages
+from dtrag.adapters.postgres.lexical.snapshot import Bools, DatedPassages, Generation, LiveSegment, View, generation_of
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
@@ -58,9 +57,9 @@ class PostingReader:
     async def refresh(self, connection: Connection) -> LexicalStatistics:
         """Load what changed, in a transaction with one snapshot; returns the statistics."""
         sql = queries("search")
-        rows = await (await connection.execute(sql["segment_editions"])).fetchall()
+        rows = await fetch(connection, sql["segment_editions"])
         editions = {row["segment_id"]: row["edition"] for row in rows}
-        rows = await (await connection.execute(sql["correction_ids"])).fetchall()
+        rows = await fetch(connection, sql["correction_ids"])
         correction_ids = {row["correction_id"] for row in rows}
         segments = {key: head for key, head in self._segments.items() if editions.get(key) == self._editions[key]}
         corrections = {key: row for key, row in self._corrections.items() if key in correction_ids}

@@ -1,5 +1,6 @@
-"""The index of mode `strict`: created in the background when the mode is first used, kept current by PostgreSQL then.
+"""Reads without the postings: the index of mode `strict`, and reads as the owner that prove the isolation.
 
+The index of mode `strict` is created in the background when the mode is first used, kept current by PostgreSQL then.
 Until it is there, searches in that mode read the text of passages: of all in a small collection, of the best by words
 in a large one.
 """
@@ -9,15 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Collection, Sequence
 
 import psycopg
+from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres.database import Connection, Database
-from dtrag.adapters.postgres.locks import Lock
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.database import Connection, Database, Store, fetch_row
+from dtrag.adapters.postgres.queries import Lock, queries
+from dtrag.core.access.scope import Scope
+from dtrag.core.documents import uuid_or_none
 from dtrag.core.statements import stated
 from dtrag.errors import DatabaseUnavailable
+from dtrag.ports import valid_day
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,7 +96,7 @@ class StrictIndex:
         """Create the index unless it is there or another process is creating it. Raises `psycopg.Error`."""
         statements, lock = queries("locks"), {"lock": Lock.STRICT_INDEX}
         async with self._database.connection("owner") as connection:
-            row = await (await connection.execute(statements["try_session"], lock)).fetchone()
+            row = await fetch_row(connection, statements["try_session"], lock)
             if row is None or not row["free"]:
                 return
             try:
@@ -114,5 +119,62 @@ async def _create(connection: Connection) -> None:
 
 async def _valid(connection: Connection) -> bool | None:
     """Whether the index can be used; None when there is none."""
-    row = await (await connection.execute(queries("strict")["index_state"])).fetchone()
+    row = await fetch_row(connection, queries("strict")["index_state"])
     return None if row is None else bool(row["valid"])
+
+
+class UnscopedReads(Store):
+    """Reads of one database as its owner; `rows_under_policy` is the same read as a caller."""
+
+    subject = "unscoped"
+
+    async def documents_of_each_node(self, per_node: int) -> list[DictRow]:
+        """Id, node and title of at most `per_node` documents of every node that has any, ordered by id."""
+        return await self._rows("documents_of_each_node", {"per_node": per_node})
+
+    async def total(self) -> int:
+        """The number of all documents."""
+        [row] = await self._rows("total")
+        return int(row["documents"])
+
+    async def count(self, scope: Scope) -> int:
+        """The number of documents in scope that are valid on its day."""
+        values = {"as_of": valid_day(scope), "text": "", "content_types": None, "nodes": sorted(scope.nodes or ())}
+        async with self._database.connection("owner") as connection:
+            row = await fetch_row(connection, queries("content")["document_count_in"], values)
+        return int(row["documents"]) if row else 0
+
+    async def nodes(self, document_ids: Collection[str]) -> dict[str, int]:
+        """Document id -> node, of those of the ids that documents have."""
+        rows = await self._rows("nodes", {"document_ids": list(document_ids)}) if document_ids else []
+        return {str(row["document_id"]): row["node_id"] for row in rows}
+
+    async def texts(self, keys: Collection[str]) -> dict[str, str]:
+        """Chunk id or document id -> its text."""
+        places = [key.rpartition(":") for key in keys]
+        passages = [(uuid_or_none(document), int(ordinal)) for document, colon, ordinal in places if colon]
+        rows = await self._rows(
+            "passages", {"document_ids": [key for key, _ in passages], "ordinals": [ordinal for _, ordinal in passages]}
+        )
+        rows += await self._rows("texts", {"document_ids": [document for _, colon, document in places if not colon]})
+        return {row["key"]: row["text"] for row in rows}
+
+    async def tables_without_policy(self) -> list[str]:
+        """Tables whose row-level security is off, or without a policy for callers."""
+        return [row["name"] for row in await self._rows("tables_without_policy")]
+
+    async def rows_in_scope(self, scope: Scope, document_ids: Sequence[str]) -> dict[str, int]:
+        """Table -> number of rows in scope; of passages only those of these documents."""
+        values = {"nodes": sorted(scope.nodes or ()), "document_ids": _uuids(document_ids)}
+        [row] = await self._rows("rows_in_scope", values)
+        return dict(row)
+
+    async def rows_under_policy(self, scope: Scope, document_ids: Sequence[str]) -> dict[str, int]:
+        """Table -> number of rows that a caller with this scope gets, when a statement names no scope itself."""
+        values = {"document_ids": _uuids(document_ids)}
+        row = await self._database.read_row(scope, self._sql["rows_under_policy"], values)
+        return dict(row or {})
+
+
+def _uuids(document_ids: Sequence[str]) -> list[uuid.UUID]:
+    return [uuid.UUID(document_id) for document_id in document_ids]

@@ -16,9 +16,7 @@ from pathlib import Path
 
 from dtrag.adapters.postgres.disk import MIB, total_bytes
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.server.binaries import MAJOR, Binaries
-from dtrag.adapters.postgres.server.failures import StartFailure, explain_output
-from dtrag.adapters.postgres.server.system_user import Account
+from dtrag.adapters.postgres.server.programs import MAJOR, Account, Binaries, StartFailure, explain_output
 
 ROLES = ("dtrag_owner", "dtrag_search", "dtrag_reader")
 SUPERUSER = "dtrag_bootstrap"

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dtrag.adapters.postgres.server.binaries import Binaries
-from dtrag.adapters.postgres.server.failures import StartFailure, explain_output
-from dtrag.adapters.postgres.server.system_user import Account
+from dtrag.adapters.postgres.server.programs import Account, Binaries, StartFailure, explain_output
 
 PORT = 5432  # only names the socket file: nothing listens on the network
 _POLL_S = 0.01

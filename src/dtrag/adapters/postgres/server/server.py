@@ -28,9 +28,14 @@ from typing import Self
 from dtrag.adapters.postgres.disk import release_reserve
 from dtrag.adapters.postgres.server import cluster as clusters
 from dtrag.adapters.postgres.server import process
-from dtrag.adapters.postgres.server.binaries import usable_binaries
-from dtrag.adapters.postgres.server.failures import StartFailure, explain_os_error
-from dtrag.adapters.postgres.server.system_user import Account, server_account, system_user
+from dtrag.adapters.postgres.server.programs import (
+    Account,
+    StartFailure,
+    explain_os_error,
+    server_account,
+    system_user,
+    usable_binaries,
+)
 from dtrag.errors import DatabaseStartFailed
 
 _LOG = logging.getLogger(__name__)

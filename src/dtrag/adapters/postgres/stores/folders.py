@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.locks import Lock, lock, lock_shared, uuid_key
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.database import Store, fetch
+from dtrag.adapters.postgres.queries import Lock, lock, lock_shared, queries, uuid_key
 from dtrag.adapters.postgres.rows import draft_of
 from dtrag.core.documents import Draft
 from dtrag.ports import StoredFile
@@ -17,27 +16,24 @@ from dtrag.ports import StoredFile
 MOVE_REVIEW_STATE = ("drop_signals", "move_signals", "drop_placements", "move_placements", "move_review_items")
 
 
-class PostgresFolders:
+class PostgresFolders(Store):
     """The files of one database."""
 
-    def __init__(self, database: Database):
-        self._database = database
-        self._sql = queries("folders")
+    subject = "folders"
 
     async def files_below(self, prefix: str) -> list[StoredFile]:
         """Files whose addresses begin with `prefix` and that have documents, in the order of their addresses."""
-        rows = await self._fetch("files_below", {"prefix": prefix})
+        rows = await self._rows("files_below", {"prefix": prefix})
         return [
             StoredFile(row["source_id"], row["source_uri"], bytes(row["fingerprint"]), row["documents"]) for row in rows
         ]
 
     async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:
         """Documents of a file as they were written, in the order of their ids, from the first after `after`."""
-        rows = await self._fetch("read_documents_of", {"source_id": source_id, "after": after, "limit": limit})
+        rows = await self._rows("read_documents_of", {"source_id": source_id, "after": after, "limit": limit})
         chunks: dict[uuid.UUID, list[DictRow]] = {row["document_id"]: [] for row in rows}
         async with self._database.connection("owner") as connection:
-            cursor = await connection.execute(queries("writing")["read_chunks"], {"document_ids": list(chunks)})
-            for row in await cursor.fetchall():
+            for row in await fetch(connection, queries("writing")["read_chunks"], {"document_ids": list(chunks)}):
                 chunks[row["document_id"]].append(row)
         return [draft_of(row, chunks[row["document_id"]]) for row in rows]
 
@@ -61,9 +57,7 @@ class PostgresFolders:
     async def retained_below(self, prefix: str) -> list[uuid.UUID]:
         """Superseded editions from files with such addresses that do not contain them any more."""
         async with self._database.connection("owner") as connection:
-            cursor = await connection.execute(queries("editions")["retained_below"], {"prefix": prefix})
-            return [row["document_id"] for row in await cursor.fetchall()]
-
-    async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[DictRow]:
-        async with self._database.connection("owner") as connection:
-            return await (await connection.execute(self._sql[name], parameters)).fetchall()
+            return [
+                row["document_id"]
+                for row in await fetch(connection, queries("editions")["retained_below"], {"prefix": prefix})
+            ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.database import Database, fetch
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.scope import Scope
 from dtrag.core.provisions import Provision, RegulationText
@@ -25,23 +25,32 @@ class PostgresRegulations:
     async def versions(self, scope: Scope) -> dict[uuid.UUID, bytes]:
         """The regulations in scope, ordered by name, each with a fingerprint that changes with its text."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("regulations")["versions"], {"as_of": valid_day(scope)})
-            return {row["document_id"]: bytes(row["fingerprint"]) for row in await cursor.fetchall()}
+            return {
+                row["document_id"]: bytes(row["fingerprint"])
+                for row in await fetch(connection, queries("regulations")["versions"], {"as_of": valid_day(scope)})
+            }
 
     async def read(self, document_ids: Sequence[uuid.UUID], scope: Scope) -> list[RegulationText]:
         """Those of the regulations that are in scope, ordered by name."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(
-                queries("regulations")["regulations"],
-                {"document_ids": list(document_ids), "as_of": valid_day(scope)},
-            )
-            return [_regulation(row) for row in await cursor.fetchall()]
+            return [
+                _regulation(row)
+                for row in await fetch(
+                    connection,
+                    queries("regulations")["regulations"],
+                    {"document_ids": list(document_ids), "as_of": valid_day(scope)},
+                )
+            ]
 
     async def editions(self, document_ids: Sequence[uuid.UUID], scope: Scope) -> list[RegulationText]:
         """All editions in scope of the works of these documents, with all their provisions, the oldest first."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("regulations")["editions"], {"document_ids": list(document_ids)})
-            return [_regulation(row) for row in await cursor.fetchall()]
+            return [
+                _regulation(row)
+                for row in await fetch(
+                    connection, queries("regulations")["editions"], {"document_ids": list(document_ids)}
+                )
+            ]
 
 
 def _regulation(row: DictRow) -> RegulationText:

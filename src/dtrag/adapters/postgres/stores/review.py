@@ -11,10 +11,9 @@ import numpy as np
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.database import Connection, Database
-from dtrag.adapters.postgres.locks import Lock, lock
-from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
+from dtrag.adapters.postgres.database import Connection, Store, fetch, fetch_row
+from dtrag.adapters.postgres.queries import Lock, lock
+from dtrag.adapters.postgres.stores.taxonomy_rows import rehome
 from dtrag.core.access.scope import Grant, Scope
 from dtrag.core.documents import Vector
 from dtrag.core.ranking.segments import FREQUENCY_UNIT
@@ -23,12 +22,10 @@ from dtrag.core.taxonomy.classification import TRUSTED
 from dtrag.core.taxonomy.review import MAX_WAITING_ANSWERS, Decision, Placement, ReviewItem
 
 
-class PostgresReview:
+class PostgresReview(Store):
     """The tables of classification and review of one database."""
 
-    def __init__(self, database: Database):
-        self._database = database
-        self._sql = queries("review")
+    subject = "review"
 
     async def samples(self, nodes: Sequence[int], per_node: int, space: str) -> list[Sample]:
         """Documents with a reliable category, at most `per_node` of each; reviewed ones first."""
@@ -42,14 +39,16 @@ class PostgresReview:
         self, connection: Connection, document_ids: Iterable[uuid.UUID], space: str
     ) -> dict[uuid.UUID, Vector]:
         values = {"document_ids": list(document_ids), "passages": FIRST_PASSAGES, "space": space}
-        rows = await (await connection.execute(self._sql["sample_vectors"], values)).fetchall()
+        rows = await fetch(connection, self._sql["sample_vectors"], values)
         return {row["document_id"]: row["vec"].to_numpy().astype(np.float32) for row in rows}
 
     async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
         """Document id -> node, for the documents that a reviewer decided."""
         async with self._database.connection("owner") as connection:
-            cursor = await connection.execute(self._sql["decided"], {"document_ids": list(document_ids)})
-            return {row["document_id"]: row["node_id"] for row in await cursor.fetchall()}
+            return {
+                row["document_id"]: row["node_id"]
+                for row in await fetch(connection, self._sql["decided"], {"document_ids": list(document_ids)})
+            }
 
     async def record(self, placements: Sequence[Placement], settled: Sequence[uuid.UUID]) -> None:
         """Remember what was placed without a person, and queue what waits for one; forget it of `settled`."""
@@ -67,7 +66,7 @@ class PostgresReview:
     async def answer_grants(self) -> list[Grant]:
         """The branches of the agents whose answers are in the queue."""
         async with self._database.scoped("reader", Scope(frozenset())) as connection:
-            rows = await (await connection.execute(self._sql["answer_grants"])).fetchall()
+            rows = await fetch(connection, self._sql["answer_grants"])
         return [Grant.from_json(row["branches"]) for row in rows]
 
     async def waiting(
@@ -79,24 +78,24 @@ class PostgresReview:
         """
         values = {"everything": scope.nodes is None, "grants": _json(grants), "limit": limit, "offset": offset}
         async with self._database.scoped("reader", scope) as connection:
-            rows = await (await connection.execute(self._sql["waiting"], values)).fetchall()
+            rows = await fetch(connection, self._sql["waiting"], values)
             if not rows and offset:
-                first = await connection.execute(self._sql["waiting"], {**values, "limit": 1, "offset": 0})
-                return [], sum(row["total"] for row in await first.fetchall())
+                return [], sum(
+                    row["total"]
+                    for row in await fetch(connection, self._sql["waiting"], {**values, "limit": 1, "offset": 0})
+                )
         return [_item(row) for row in rows], rows[0]["total"] if rows else 0
 
     async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> ReviewItem | None:
         """An item in scope, or None; `grants` as in `waiting`."""
         values = {"everything": scope.nodes is None, "grants": _json(grants), "item_id": item_id}
-        async with self._database.scoped("reader", scope) as connection:
-            row = await (await connection.execute(self._sql["item"], values)).fetchone()
+        row = await self._database.read_row(scope, self._sql["item"], values)
         return _item(row) if row else None
 
     async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[ReviewItem]:
         """The newest decided answers with chosen passages in scope, newest first; `grants` as in `waiting`."""
         values = {"everything": scope.nodes is None, "grants": _json(grants), "limit": limit}
-        async with self._database.scoped("reader", scope) as connection:
-            rows = await (await connection.execute(self._sql["answered"], values)).fetchall()
+        rows = await self._database.read(scope, self._sql["answered"], values)
         return [_item(row) for row in rows]
 
     async def add(self, item: ReviewItem) -> bool:
@@ -113,9 +112,9 @@ class PostgresReview:
         }
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, Lock.REVIEW)
-            if await (await connection.execute(self._sql["same_answer"], same)).fetchone() is not None:
+            if await fetch_row(connection, self._sql["same_answer"], same) is not None:
                 return True
-            surest = await (await connection.execute(self._sql["surest_answer"])).fetchone()
+            surest = await fetch_row(connection, self._sql["surest_answer"])
             if surest is not None and surest["total"] >= MAX_WAITING_ANSWERS:
                 if item.confidence is None or item.confidence >= surest["confidence"]:
                     return False
@@ -129,8 +128,7 @@ class PostgresReview:
         values["addition"] = Jsonb(decision.addition())
         who = {"at": decision.at, "by": decision.by}
         async with self._database.connection("owner") as connection, connection.transaction():
-            cursor = await connection.execute(self._sql["settle_item"], {**values, **who})
-            if await cursor.fetchone() is None:
+            if await fetch_row(connection, self._sql["settle_item"], {**values, **who}) is None:
                 return False
             if decision.node_id is not None and item.document_id is not None:
                 placed = {"document_id": item.document_id, "node_id": decision.node_id}

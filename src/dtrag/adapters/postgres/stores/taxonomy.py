@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.database import Connection, Database
-from dtrag.adapters.postgres.locks import Lock, lock
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_row
+from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.stores import taxonomy_activation
-from dtrag.adapters.postgres.stores.taxonomy_impact import Kind
+from dtrag.adapters.postgres.stores.taxonomy_activation import Kind
 from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree, place_tree, tree_of
 from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.taxonomy.apply import applied
@@ -41,7 +40,7 @@ class PostgresTaxonomy:
     async def versions(self) -> list[TreeVersion]:
         """All versions, the newest first."""
         async with self._database.connection("owner") as connection:
-            rows = await (await connection.execute(queries("taxonomy")["versions"])).fetchall()
+            rows = await fetch(connection, queries("taxonomy")["versions"])
         return [TreeVersion(**{**row, "operations": _stored_operations(row["operations"])}) for row in rows]
 
     async def propose(
@@ -64,7 +63,7 @@ class PostgresTaxonomy:
             base = await tree_of(connection, parent)
             if base is None:
                 raise NotFound(f"There is no version {str(parent)[:40]!r}.", Advice.LIST_VERSIONS)
-            taken = {row["version"] for row in await (await connection.execute(sql["versions"])).fetchall()}
+            taken = {row["version"] for row in await fetch(connection, sql["versions"])}
             number = version or next_version(base.version, {operation.kind for operation in operations}, taken)
             parse_version(number)
             if number in taken:
@@ -89,7 +88,7 @@ class PostgresTaxonomy:
     async def counts(self) -> dict[int, int]:
         """Documents on each node; only nodes that have some."""
         async with self._database.connection("owner") as connection:
-            rows = await (await connection.execute(queries("taxonomy")["counts"])).fetchall()
+            rows = await fetch(connection, queries("taxonomy")["counts"])
         return {row["node_id"]: row["documents"] for row in rows}
 
     async def ensure(self, paths: Iterable[CategoryPath]) -> Taxonomy:
@@ -117,7 +116,7 @@ class PostgresTaxonomy:
 
 
 async def _next_id(connection: Connection) -> int:
-    last = await (await connection.execute(queries("writing")["last_node"])).fetchone()
+    last = await fetch_row(connection, queries("writing")["last_node"])
     return (last["node_id"] if last else 0) + 1
 
 

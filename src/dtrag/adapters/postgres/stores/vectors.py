@@ -1,24 +1,39 @@
-"""The vectors of the passages in PostgreSQL: what waits for one is what has none of the space of its language."""
+"""The vectors of passages and of imagined questions, and those questions, in PostgreSQL.
+
+What waits for a vector is what has none of the space of its language.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import hashlib
+import uuid
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 
 import numpy as np
 import psycopg
 from pgvector import HalfVector
 from psycopg import sql
-from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.database import Connection, Database
-from dtrag.adapters.postgres.locks import Lock, lock, lock_shared, try_locks, uuid_key
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.database import Connection, Store, fetch, fetch_row
+from dtrag.adapters.postgres.queries import Lock, filtered, lock, lock_shared, queries, try_locks, uuid_key
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Vector
 from dtrag.errors import InvalidInput
-from dtrag.ports import Embedder, QuestionBatch, WaitingBatch, WaitingPassage, WaitingQuestion
+from dtrag.ports import (
+    Embedder,
+    ImaginedCounts,
+    ImaginedPassage,
+    NewQuestion,
+    Passages,
+    QuestionBatch,
+    WaitingBatch,
+    WaitingPassage,
+    WaitingQuestion,
+    valid_day,
+)
 
 DOCUMENTS_AT_ONCE = 64
 """Documents among which a batch looks for passages, and which it may find complete."""
@@ -43,12 +58,10 @@ class PostgresTurn:
         await self._connection.execute(queries("locks")["release"], {"lock": Lock.VECTORS})
 
 
-class PostgresVectors:
+class PostgresVectors(Store):
     """The vectors of one database."""
 
-    def __init__(self, database: Database):
-        self._database = database
-        self._sql = queries("vectors")
+    subject = "vectors"
 
     @asynccontextmanager
     async def turn(self, *, serves: bool = False) -> AsyncIterator[PostgresTurn]:
@@ -65,8 +78,7 @@ class PostgresVectors:
     async def served(self) -> bool:
         """Whether a service holds its lock."""
         async with self._database.connection("owner") as connection, connection.transaction():
-            cursor = await connection.execute(queries("locks")["try_transaction"], {"lock": Lock.VECTOR_SERVICE})
-            row = await cursor.fetchone()
+            row = await fetch_row(connection, queries("locks")["try_transaction"], {"lock": Lock.VECTOR_SERVICE})
         return not (row and row["free"])
 
     async def languages(self) -> frozenset[str]:
@@ -84,7 +96,7 @@ class PostgresVectors:
             await lock_shared(connection, Lock.WRITERS)
             await lock(connection, Lock.IDENTITY)
             stored: dict[str, str] = await _stored_spaces(connection)
-            spaces = {row["id"]: row["dim"] for row in await self._rows(connection, "spaces")}
+            spaces = {row["id"]: row["dim"] for row in await fetch(connection, self._sql["spaces"])}
             if dims and dims != set(spaces.values()):
                 await self._reshape(connection, dims.pop(), existed=bool(spaces))
                 spaces = {}
@@ -116,12 +128,12 @@ class PostgresVectors:
         """Up to `limit` passages of the newest documents that wait; None when no document does."""
         async with self._database.connection("owner") as connection, connection.transaction():
             await connection.execute(queries("session")["read_one_state"])
-            rows = await self._rows(connection, "waiting_documents", {"limit": DOCUMENTS_AT_ONCE})
+            rows = await fetch(connection, self._sql["waiting_documents"], {"limit": DOCUMENTS_AT_ONCE})
             if not rows:
                 return None
             documents = {row["document_id"]: row["processed_at"] for row in rows}
             values = {"document_ids": list(documents), "limit": limit, **await self._assigned(connection)}
-            passages = await self._rows(connection, "waiting_passages", values)
+            passages = await fetch(connection, self._sql["waiting_passages"], values)
         return WaitingBatch(
             documents,
             tuple(
@@ -170,19 +182,19 @@ class PostgresVectors:
         """How many passages in scope wait for a vector."""
         async with self._database.connection("search") as connection:
             nodes = None if scope.nodes is None else sorted(scope.nodes)
-            rows = await self._rows(connection, "pending", {"nodes": nodes, **await self._assigned(connection)})
+            rows = await fetch(connection, self._sql["pending"], {"nodes": nodes, **await self._assigned(connection)})
         return int(rows[0]["passages"])
 
     async def waiting_questions(self, limit: int) -> QuestionBatch | None:
         """Up to `limit` imagined questions without a vector of the model for their language."""
         async with self._database.connection("owner") as connection, connection.transaction():
             await connection.execute(queries("session")["read_one_state"])
-            waiting = {row["language"] for row in await self._rows(connection, "waiting_languages")}
+            waiting = {row["language"] for row in await fetch(connection, self._sql["waiting_languages"])}
             spaces = await _stored_spaces(connection)
             languages = sorted(code for code in waiting if spaces.get(code))
             unassigned = frozenset(waiting - spaces.keys())
             values = {"languages": languages, "limit": limit}
-            rows = await self._rows(connection, "waiting_questions", values) if languages else []
+            rows = await fetch(connection, self._sql["waiting_questions"], values) if languages else []
         questions = tuple(
             WaitingQuestion(
                 row["document_id"],
@@ -221,13 +233,8 @@ class PostgresVectors:
     async def _assigned(self, connection: Connection) -> dict[str, list[object]]:
         """The languages that were assigned, and the number of the space of each; None for no model."""
         stored = await _stored_spaces(connection)
-        numbers = {row["id"]: row["space"] for row in await self._rows(connection, "spaces")}
+        numbers = {row["id"]: row["space"] for row in await fetch(connection, self._sql["spaces"])}
         return {"languages": list(stored), "spaces": [numbers.get(id_) for id_ in stored.values()]}
-
-    async def _rows(
-        self, connection: Connection, name: str, values: Mapping[str, object] | None = None
-    ) -> list[DictRow]:
-        return await (await connection.execute(self._sql[name], values)).fetchall()
 
 
 def _keys(passages: Sequence[WaitingPassage]) -> dict[str, list[object]]:
@@ -238,6 +245,101 @@ def _keys(passages: Sequence[WaitingPassage]) -> dict[str, list[object]]:
 
 
 async def _stored_spaces(connection: Connection) -> dict[str, str]:
-    rows = await (await connection.execute(queries("search")["settings"])).fetchall()
+    rows = await fetch(connection, queries("search")["settings"])
     spaces: dict[str, str] = {row["name"]: row["value"] for row in rows}.get(SPACES, {})
     return spaces
+
+
+FIRST = uuid.UUID(int=0)
+_CURRENT = ("valid_on",)
+
+
+class PostgresImagined(Store):
+    """The imagined questions of one database."""
+
+    subject = "imagined"
+
+    async def passages(
+        self, which: Passages, scope: Scope, limit: int, after: ImaginedPassage | None = None
+    ) -> list[ImaginedPassage]:
+        """The next passages in scope after a passage, by document and ordinal."""
+        values = {
+            "document_id": after.document_id if after is not None else FIRST,
+            "ordinal": after.ordinal if after is not None else -1,
+            "limit": limit,
+            "as_of": valid_day(scope),
+        }
+        rows = await self._database.read(scope, filtered(self._sql[which], _CURRENT), values)
+        return [
+            ImaginedPassage(
+                row["document_id"],
+                row["ordinal"],
+                row["title"],
+                tuple(row["breadcrumb"]),
+                row["text"],
+                row["language"],
+                row["source_uri"],
+                {**row["document_metadata"], **row["metadata"]},
+                tuple(row["questions"]),
+                row["origin"],
+            )
+            for row in rows
+        ]
+
+    async def counts(self, scope: Scope) -> ImaginedCounts:
+        """The numbers in scope."""
+        async with self._database.scoped("reader", scope) as connection:
+            statement = filtered(self._sql["counts"], _CURRENT)
+            row = await fetch_row(connection, statement, {"as_of": valid_day(scope)})
+        return ImaginedCounts(row["questions"], row["passages"], row["missing"], row["characters"]) if row else _NONE
+
+    async def put(
+        self, questions: Sequence[tuple[ImaginedPassage, Sequence[NewQuestion]]], origin: str, scope: Scope
+    ) -> int:
+        """Replace the questions of these passages in one transaction; returns how many were stored."""
+        self._database.require_space()
+        hashes = {passage.chunk_id: hashlib.sha256(passage.text.encode()).digest() for passage, _ in questions}
+        rows = [
+            (passage, hashes[passage.chunk_id], number, question)
+            for passage, new_questions in questions
+            for number, question in enumerate(new_questions)
+        ]
+        replaced = {
+            "document_ids": [passage.document_id for passage, _ in questions],
+            "hashes": [hashes[passage.chunk_id] for passage, _ in questions],
+        }
+        values = {
+            "document_ids": [passage.document_id for passage, *_ in rows],
+            "ordinals": [passage.ordinal for passage, *_ in rows],
+            "hashes": [text_hash for _, text_hash, *_ in rows],
+            "numbers": [number for *_, number, _ in rows],
+            "languages": [question.language for *_, question in rows],
+            "questions": [question.text for *_, question in rows],
+            "terms": [f"{{{','.join(map(str, question.terms))}}}" for *_, question in rows],
+            "nodes": _nodes(scope),
+            "origin": origin,
+            "now": datetime.now(UTC),
+        }
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock_shared(connection, Lock.WRITERS)
+            for document_id in sorted({passage.document_id for passage, _ in questions}):
+                await lock(connection, uuid_key(document_id))
+            await connection.execute(self._sql["forget"], replaced | {"nodes": _nodes(scope)})
+            stored = (await connection.execute(self._sql["put"], values)).rowcount
+            await connection.execute(queries("vectors")["bump_vectors"])
+        return stored
+
+    async def drop(self, scope: Scope, documents: Collection[uuid.UUID] | None = None) -> int:
+        """Delete the questions in scope, of these documents only; returns how many."""
+        values = {"nodes": _nodes(scope), "document_ids": None if documents is None else list(documents)}
+        async with self._database.connection("owner") as connection, connection.transaction():
+            dropped = (await connection.execute(self._sql["drop"], values)).rowcount
+            await connection.execute(queries("vectors")["bump_vectors"])
+        return dropped
+
+
+_NONE = ImaginedCounts()
+
+
+def _nodes(scope: Scope) -> list[int] | None:
+    return None if scope.nodes is None else sorted(scope.nodes)

@@ -1,0 +1,204 @@
+"""The stores of `ports/governance.py`: agents, API keys, sessions of the web page and the audit log."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from psycopg import errors
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from dtrag.adapters.postgres.database import Store, Values, columns, fetch_row
+from dtrag.adapters.postgres.queries import Lock, lock
+from dtrag.adapters.postgres.stores.taxonomy_rows import tree_of
+from dtrag.core.access.api_key import Key
+from dtrag.core.access.audit_chain import START, AuditEntry, AuditFilter, AuditRow, ChainHead, chained
+from dtrag.core.access.scope import Grant
+from dtrag.core.access.session import IDLE, LONGEST, Session
+from dtrag.core.agent import Agent, AgentEdition, Spending
+from dtrag.core.manifest import AgentManifest
+from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.errors import NotFound
+
+
+class PostgresAgents(Store):
+    """`AgentStore` over the tables agents, agent_manifests and agent_spending."""
+
+    subject = "agents"
+
+    async def add(self, agent: Agent) -> None:
+        """See `AgentStore`."""
+        async with self._database.connection("owner") as connection, connection.pipeline(), connection.transaction():
+            await connection.execute(self._sql["insert_agent"], _agent_columns(agent))
+            await connection.execute(self._sql["insert_edition"], _agent_columns(agent))
+
+    async def get(self, agent_id: uuid.UUID) -> Agent | None:
+        """See `AgentStore`."""
+        stored = await self._row("agent", {"agent_id": agent_id}, role="search")
+        return Agent(**_granted(stored)) if stored else None
+
+    async def every(self) -> list[Agent]:
+        """See `AgentStore`."""
+        return [Agent(**_granted(stored)) for stored in await self._rows("agents", role="search")]
+
+    async def replace(self, agent: Agent, changed_by: str) -> bool:
+        """See `AgentStore`."""
+        values = _agent_columns(agent)
+        async with self._database.connection("owner") as connection, connection.transaction():
+            if await fetch_row(connection, self._sql["replace_agent"], values) is None:
+                return False
+            edition = {**values, "created_by": changed_by, "created_at": agent.updated_at}
+            await connection.execute(self._sql["insert_edition"], edition)
+        return True
+
+    async def delete(self, agent_id: uuid.UUID) -> bool:
+        """See `AgentStore`."""
+        return await self._row("delete_agent", {"agent_id": agent_id}) is not None
+
+    async def editions(self, agent_id: uuid.UUID) -> list[AgentEdition]:
+        """See `AgentStore`."""
+        return [AgentEdition(**_granted(stored)) for stored in await self._rows("editions", {"agent_id": agent_id})]
+
+    async def charge(self, agent_id: uuid.UUID, day: datetime.date, calls: int, tokens: int, cost: int) -> Spending:
+        """See `AgentStore`; one statement."""
+        used = {"agent_id": agent_id, "day": day, "calls": calls, "tokens": tokens, "cost": cost}
+        try:
+            return Spending(day, **await self._row("charge", used) or {})
+        except errors.ForeignKeyViolation as error:
+            raise NotFound(kind="agent", name=str(agent_id)) from error
+
+    async def spending(self, agent_id: uuid.UUID, day: datetime.date) -> Spending:
+        """See `AgentStore`."""
+        return Spending(day, **await self._row("spending", {"agent_id": agent_id, "day": day}) or {})
+
+    async def tree(self, version: str) -> Taxonomy | None:
+        """See `AgentStore`."""
+        async with self._database.connection("search") as connection:
+            return await tree_of(connection, version)
+
+
+def _agent_columns(agent: Agent) -> dict[str, object]:
+    stored = {"name": agent.name, "manifest": Jsonb(agent.manifest.as_dict()), "scope": Jsonb(agent.grant.as_json())}
+    return columns(agent) | stored
+
+
+def _granted(stored: DictRow) -> DictRow:
+    """The columns of an agent, or of an edition of its manifest, as fields."""
+    grant, manifest = Grant.from_json(stored.pop("scope")), AgentManifest.from_dict(stored["manifest"])
+    return {**stored, "manifest": manifest, "grant": grant}
+
+
+class PostgresKeys(Store):
+    """`KeyStore` over the table api_keys. Only the owner's role can read it."""
+
+    subject = "keys"
+
+    async def add(self, key: Key) -> bool:
+        """See `KeyStore`."""
+        scope = None if key.grant is None else Jsonb(key.grant.as_json())
+        values = {**columns(key), "scope": scope, "origins": Jsonb(list(key.origins))}
+        return await self._row("insert_key", values) is not None
+
+    async def of_prefix(self, prefix: str) -> Key | None:
+        """See `KeyStore`."""
+        return _key(await self._row("key_of_prefix", {"prefix": prefix}))
+
+    async def every(self) -> list[Key]:
+        """See `KeyStore`."""
+        return [key for stored in await self._rows("keys") if (key := _key(stored))]
+
+    async def any(self) -> bool:
+        """See `KeyStore`."""
+        return bool((await self._rows("any_key"))[0]["found"])
+
+    async def revoke(self, name: str, now: datetime.datetime) -> Key | None:
+        """See `KeyStore`."""
+        return _key(await self._row("revoke_key", {"name": name, "now": now}))
+
+    async def used(self, key_id: uuid.UUID, now: datetime.datetime, before: datetime.datetime) -> None:
+        """See `KeyStore`."""
+        await self._execute("use_key", {"key_id": key_id, "now": now, "before": before})
+
+
+def _key(stored: DictRow | None) -> Key | None:
+    if stored is None:
+        return None
+    scope = stored.pop("scope")
+    grant = None if scope is None else Grant.from_json(scope)
+    return Key(**stored | {"digest": bytes(stored["digest"]), "grant": grant, "origins": tuple(stored["origins"])})
+
+
+class PostgresSessions(Store):
+    """`SessionStore` over the table sessions."""
+
+    subject = "sessions"
+
+    async def add(self, session: Session, most: int) -> None:
+        """See `SessionStore`."""
+        async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["insert"], columns(session))
+            await connection.execute(self._sql["trim"], {"key_prefix": session.key_prefix, "most": most})
+
+    async def get(self, digest: bytes) -> Session | None:
+        """See `SessionStore`."""
+        stored = await self._row("get", {"digest": digest})
+        return Session(**stored | {"digest": bytes(stored["digest"])}) if stored else None
+
+    async def use(self, digest: bytes, now: datetime.datetime, before: datetime.datetime) -> None:
+        """See `SessionStore`."""
+        await self._execute("use", {"digest": digest, "now": now, "before": before})
+
+    async def delete(self, digest: bytes) -> bool:
+        """See `SessionStore`."""
+        return await self._execute("delete", {"digest": digest}) > 0
+
+    async def forget(self, now: datetime.datetime) -> int:
+        """See `SessionStore`."""
+        return await self._execute("forget", {"idle_since": now - IDLE, "longest_since": now - LONGEST})
+
+
+class PostgresAudit(Store):
+    """`AuditStore` over the table audit_log, which its owner can only add to and read."""
+
+    subject = "audit"
+
+    async def append(self, entries: Sequence[AuditEntry]) -> ChainHead:
+        """See `AuditStore`."""
+        self._database.require_space_for_a_line()
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock(connection, Lock.AUDIT)  # over all processes: the numbers of the lines have no gaps
+            newest = await fetch_row(connection, self._sql["head"])
+            head = START if newest is None else ChainHead(newest["number"], bytes(newest["hash"]))
+            lines = chained(entries, head)
+            async with connection.cursor() as cursor:
+                await cursor.executemany(self._sql["append"], [_line_columns(line) for line in lines])
+        return ChainHead(lines[-1].number, lines[-1].hash) if lines else head
+
+    async def page(self, after: int, limit: int) -> list[AuditRow]:
+        """See `AuditStore`."""
+        return await self._lines("page", {"after": after, "limit": limit})
+
+    async def newest(self, limit: int, filters: AuditFilter) -> list[AuditRow]:
+        """See `AuditStore`."""
+        return await self._lines("newest", {"limit": limit, **asdict(filters)})
+
+    async def _lines(self, name: str, values: Values) -> list[AuditRow]:
+        return [
+            AuditRow(
+                stored.pop("number"),
+                previous=bytes(stored.pop("previous")),
+                hash=bytes(stored.pop("hash")),
+                entry=AuditEntry(**stored),
+            )
+            for stored in await self._rows(name, values)
+        ]
+
+
+def _line_columns(line: AuditRow) -> dict[str, object]:
+    entry = line.entry
+    scope = None if entry.scope is None else Jsonb(entry.scope)
+    as_json = {"scope": scope, "subjects": Jsonb(entry.subjects), "details": Jsonb(entry.details)}
+    return {**columns(line), **columns(entry), **as_json}
