@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.model_server import ModelServer
 
-from dtrag.adapters.llms.factory import choose
+from dtrag.adapters.llms.langchain import choose
 from dtrag.app import open_throwaway
 from dtrag.pipeline.debate.agent import DebateAgent
 from dtrag.pipeline.debate.engine import DebateEngine

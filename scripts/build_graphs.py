@@ -21,8 +21,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from dtrag.adapters.embedders import bert
+from dtrag.adapters.embedders.bert import MiniLM
 from dtrag.adapters.embedders.e5 import E5
-from dtrag.adapters.embedders.minilm import MiniLM
 
 HIDDEN, INNER, HEADS = 384, 1536, 12
 EPSILON = 1e-12

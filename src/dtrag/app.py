@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from dtrag import current_app
-from dtrag.adapters.embedders.cached import CachedEmbedder
+from dtrag.adapters.embedders.factory import CachedEmbedder
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.web.fetch import WebFetcher
-from dtrag.adapters.web.taxonomy_service import TaxonomyService
+from dtrag.adapters.web.fetch import TaxonomyService, WebFetcher
 from dtrag.assembly import (
     choose_judge,
     choose_models,

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from dtrag.adapters.analyzers import factory as morphemes
+from dtrag.adapters import morphemes, pair_model
 from dtrag.adapters.audit_spool import AuditSpool
-from dtrag.adapters.claim_checkers import onnx as claim_checkers
 from dtrag.adapters.embedders import factory as embedders
-from dtrag.adapters.llms import factory as llms
+from dtrag.adapters.llms import langchain as llms
 from dtrag.adapters.mcp.client import servers
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.parsers.process import ParserProcess
@@ -33,7 +32,7 @@ from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.vectors import PostgresImagined, PostgresVectors
-from dtrag.adapters.rerankers import factory as rerankers
+from dtrag.adapters.rerankers import models as rerankers
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.access.scope import filter_keys
@@ -137,7 +136,7 @@ def choose_judge(settings: Settings, model: ChatModel | None) -> Judge:
         raise InvalidInput(
             f"DTRAG_JUDGE is {name[:80]!r}, but must be lexical, model, or the folder of a claim checker."
         )
-    return CheckerJudge(claim_checkers.in_folder(folder, settings.embed_threads))
+    return CheckerJudge(pair_model.in_folder(folder, settings.embed_threads))
 
 
 def parser_process(settings: Settings, max_file_mb: int) -> Parser:

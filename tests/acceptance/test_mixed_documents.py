@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
-from dtrag.adapters.rerankers.factory import choose
+from dtrag.adapters.rerankers.models import choose
 from dtrag.app import App
 from dtrag.core.metrics.ranking import precision_at, recall_at
 from dtrag.delivery.api.app import create_app

@@ -286,7 +286,7 @@ async def test_debate_edge_2_a_long_question_is_trimmed(app: App, server: ModelS
 async def test_debate_edge_3_a_failing_model_leaves_quotations(
     app: App, server: ModelServer, on: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dtrag.adapters.llms.failures.LONGEST_PAUSE_S", 0.01)  # between two attempts
+    monkeypatch.setattr("dtrag.adapters.llms.http_client.LONGEST_PAUSE_S", 0.01)  # between two attempts
     server.fault = "500"
     response = await LangGraphPipeline().execute(QUESTION)
 

@@ -242,7 +242,7 @@ async def test_orch_010_b_no_cross_encoder_the_heuristic_score(client: httpx2.As
 async def test_orch_010_d_a_model_that_fails(
     databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dtrag.adapters.llms.failures.LONGEST_PAUSE_S", 0.01)  # between two attempts
+    monkeypatch.setattr("dtrag.adapters.llms.http_client.LONGEST_PAUSE_S", 0.01)  # between two attempts
     with ModelServer(fault="500") as server:
         async with open_app(databases.settings(llm="openai:test", llm_base_url=server.url)) as app:
             state = PipelineState(query="test")

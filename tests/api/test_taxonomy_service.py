@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.web.taxonomy_service import SECONDS, TaxonomyService
+from dtrag.adapters.web.fetch import SECONDS, TaxonomyService
 from dtrag.core.taxonomy.apply import MOST_NODES
 from dtrag.core.taxonomy.external_tree import read_sent_tree
 from dtrag.errors import InvalidInput

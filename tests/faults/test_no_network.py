@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.embedders.minilm import MiniLM
+from dtrag.adapters.embedders.bert import MiniLM
 from dtrag.settings import Settings
 from tests.toy import lines
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.parsers import process as parser_process
-from dtrag.adapters.parsers.child_process import ChildDied, ParserUnavailable
-from dtrag.adapters.parsers.process import ParserProcess
+from dtrag.adapters.parsers.process import ChildDied, ParserProcess, ParserUnavailable
 from dtrag.errors import ParseFailed
 from dtrag.ports import Parser
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dtrag
-import dtrag.adapters.parsers.child_process
+import dtrag.adapters.parsers.process
 import dtrag.delivery.cli.ingest
 from dtrag import errors
 from dtrag.delivery.cli.exit_codes import EXIT_CODES

@@ -18,7 +18,7 @@ from mcp.shared.subscriptions import ToolsListChanged
 from dtrag.adapters.mcp import connection
 from dtrag.adapters.mcp.client import McpServer, servers
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.web.resolving import Resolve, resolve
+from dtrag.adapters.web.guarded_transport import Resolve, resolve
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.tool_approval import fingerprint
 from dtrag.errors import EgressBlocked, ToolChanged, ToolServerFailed

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.llms.factory import choose
+from dtrag.adapters.llms.langchain import choose
 from dtrag.errors import LanguageModelFailed
 from dtrag.evaluation.judges import ModelJudge
 from dtrag.evaluation.quality import RAGQualityEvaluator

@@ -1,4 +1,4 @@
-"""`ChatModel` over LangChain: limits that hold, retries within them, and nothing raised but `LanguageModelFailed`.
+"""`ChatModel` over LangChain, and the configured models: limits that hold, retries, only `LanguageModelFailed` raised.
 
 Every call runs in its own task. When its time is over, or its caller is gone, the task is cancelled, which closes
 the connection; the caller does not wait for a server that does not react.
@@ -13,13 +13,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dtrag.adapters.llms.failures import explain, pause
-from dtrag.adapters.llms.http_client import closing_responses
-from dtrag.adapters.llms.prices import Price
+from dtrag.adapters.llms.http_client import closing_responses, explain, pause
 from dtrag.adapters.llms.replies import ReplyReader, read, read_stream, usage
-from dtrag.adapters.llms.specs import Spec
+from dtrag.adapters.llms.specs import FREE, Price, Spec, parse, resolve
 from dtrag.core.chat import Message, Reply
-from dtrag.errors import LanguageModelFailed
+from dtrag.errors import InvalidInput, LanguageModelFailed
+from dtrag.settings import Settings
 
 _CHATTY = ("openai", "anthropic", "google_genai", "httpx", "httpx2", "httpcore", "httpcore2", "langsmith")
 """Loggers of libraries that log the content of requests at level DEBUG."""
@@ -216,3 +215,26 @@ async def _end(task: asyncio.Task[Reply]) -> None:
         await asyncio.wait({task}, timeout=_ENDING_S)
     if task.done() and not task.cancelled():
         task.exception()
+
+
+def choose(settings: Settings) -> tuple[LangChainModel | None, LangChainModel | None]:
+    """The model that answers, and the one that criticises in a debate: the same one unless DTRAG_LLM_CRITIC names
+    another. Both None without DTRAG_LLM.
+
+    Raises `InvalidInput` for an invalid spec or price and for a missing key, `MissingExtra` where a library is missing.
+    """
+    prices = parse(settings.llm_prices)
+    if _none(settings.llm):
+        return None, None
+    if settings.llm_max_tokens < 1:
+        raise InvalidInput("DTRAG_LLM_MAX_TOKENS is 0, but must be at least 1: an answer has a length.")
+    first = resolve(settings.llm or "", settings)
+    model = LangChainModel(first, prices.get(first.id, FREE))
+    if _none(settings.llm_critic):
+        return model, model
+    second = resolve(settings.llm_critic or "", settings, "DTRAG_LLM_CRITIC")
+    return model, model if second.id == first.id else LangChainModel(second, prices.get(second.id, FREE))
+
+
+def _none(spec: str | None) -> bool:
+    return spec is None or spec.strip() in {"", "none"}

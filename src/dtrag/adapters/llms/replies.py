@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from dtrag.adapters.llms.failures import Unusable
-from dtrag.adapters.llms.prices import Price
+from dtrag.adapters.llms.http_client import Unusable
+from dtrag.adapters.llms.specs import Price
 from dtrag.core.chat import Message, Usage
 from dtrag.core.text.token_counts import estimated_tokens
 

@@ -10,12 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.mcp.connection import Connection, Link
-from dtrag.adapters.mcp.failure_reason import ConnectionState
+from dtrag.adapters.mcp.connection import Connection, ConnectionState, Link
 from dtrag.adapters.mcp.stdio_transport import MESSAGE_BYTES, program
-from dtrag.adapters.web.bounded_body import bound
-from dtrag.adapters.web.fetch import guarded_transport
-from dtrag.adapters.web.resolving import Resolve, resolve
+from dtrag.adapters.web.fetch import bound, guarded_transport
+from dtrag.adapters.web.guarded_transport import Resolve, resolve
 from dtrag.core.access.egress import Allowed
 from dtrag.core.tool_approval import OfferedTool, fingerprint, problem
 from dtrag.errors import ToolChanged, ToolFailed, ToolServerFailed

@@ -9,12 +9,39 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.mcp.failure_reason import ConnectionState
 from dtrag.core.tool_approval import OfferedTool
 from dtrag.errors import DtragError, FetchFailed, MissingExtra, ToolServerFailed
+
+LAST_LINE_CHARACTERS = 200
+"""Characters of the last line of stderr that are shown."""
+
+
+@dataclass(slots=True)
+class ConnectionState:
+    """State of one connection. `stderr_tail` is the end of the program's stderr: untrusted text."""
+
+    on_failure: Callable[[], None]
+    problem: str = ""
+    stderr_tail: str = ""
+    closing: bool = False
+    """We end it ourselves: an end is not a fault of the server."""
+
+    def failed(self, problem: str) -> None:
+        """The connection is unusable; the first reported problem is the cause of the others."""
+        if not self.closing:
+            self.problem = self.problem or problem
+        self.on_failure()
+
+    def reason(self, otherwise: str) -> str:
+        """The problem, or `otherwise`, with the last line of the server's stderr."""
+        lines = [line.strip() for line in self.stderr_tail.splitlines() if line.strip()]
+        last = f' Its last line of stderr: "{lines[-1][:LAST_LINE_CHARACTERS]}".' if lines else ""
+        return f"{self.problem or otherwise}{last}"
+
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.mcp.failure_reason import ConnectionState
+from dtrag.adapters.mcp.connection import ConnectionState
 from dtrag.errors import ToolServerFailed
 from dtrag.settings import passed_on
 

@@ -12,14 +12,15 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
 from dtrag.adapters.parsers.archive import SafeArchive, open_archive, parse_xml
-from dtrag.adapters.parsers.blocks import TextBuilder, title_of
-from dtrag.adapters.parsers.owpml import Element, Piece, Styles, local_name, paragraph_pieces, read_styles
-from dtrag.core.documents import ParsedDocument
+from dtrag.adapters.parsers.blocks import RowSpans, TextBuilder, title_of
+from dtrag.core.documents import BlockKind, ParsedDocument
 from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
@@ -130,3 +131,205 @@ def _title(package: Element | None) -> str | None:
         return None
     titles = (" ".join((element.text or "").split()) for element in package.iter("{*}title"))
     return next((title for title in titles if title and not _NO_TITLE.match(title)), None)
+
+
+Element = Any  # lxml elements: their stubs do not know the tree is read-only here
+NOTES = frozenset({"footNote", "endNote"})
+SPACES = {"lineBreak": "\n", "tab": " ", "fwSpace": " ", "nbSpace": " ", "hyphen": "-"}
+MAX_DEPTH = 24
+"""Tables and boxes nested deeper than this are decoration or an attack; their text is dropped."""
+
+_TENS = {chr(0xF0289 + i): str(i + 1) for i in range(9)}
+_UNITS = {chr(0xF0292 + i): str(i) for i in range(10)}
+_GLYPHS = {
+    0xF0852: "“",
+    0xF0853: "”",
+    0xF09E: "·",
+    0xF0A7: "▪",
+    0xF0A8: "□",
+    0xF0B7: "•",
+    0xF0E0: "→",
+    0xF0FC: "✓",
+    0xF0FE: "☑",
+    0x00A0: " ",
+    0x00AD: None,
+    0x200B: None,
+    0xFEFF: None,
+}
+"""Unicode equivalents of those private-use glyphs of Hangul and Wingdings that carry meaning in a text."""
+_PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff\x00\u00a0\u00ad\u200b\ufeff]")
+_BLANKS = re.compile(r"[ \t\r\f\v\u3000]+")
+_OUTLINE_STYLE = re.compile(r"(?:개요|제목|outline|heading)\s*(\d{1,2})$", re.IGNORECASE)
+_TITLE_STYLES = {
+    "제목": 1,
+    "큰제목": 1,
+    "title": 1,
+    "중간제목": 2,
+    "장제목": 2,
+    "절제목": 3,
+    "작은제목": 3,
+    "관제목": 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of text without blank lines, its role, and the name of its paragraph's style."""
+
+    text: str
+    kind: BlockKind = "paragraph"
+    level: int = 0
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Styles:
+    """`names`: style id to style name; `levels`: paragraph shape id to heading level 1..6, outline shapes only."""
+
+    names: dict[str, str]
+    levels: dict[str, int]
+
+    def of(self, paragraph: Element) -> tuple[str, int]:
+        """Style name and heading level (0 = none) of an `hp:p`."""
+        style = self.names.get(paragraph.get("styleIDRef", ""), "")
+        level = self.levels.get(paragraph.get("paraPrIDRef", ""), 0)
+        return style, level or _level_of_style(style)
+
+
+def local_name(element: Element) -> str:
+    """The tag without its namespace; "" for a comment or a processing instruction."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def read_styles(header: Element) -> Styles:
+    """Styles and outline levels from the root of `header.xml`."""
+    names: dict[str, str] = {}
+    levels: dict[str, int] = {}
+    for style in header.iter("{*}style"):
+        names[style.get("id", "")] = (style.get("name") or "").strip()
+    for shape in header.iter("{*}paraPr"):
+        for heading in shape.iterfind("{*}heading"):
+            level = heading.get("level", "0")
+            if heading.get("type") == "OUTLINE" and level.isascii() and level.isdigit():
+                levels[shape.get("id", "")] = min(int(level) + 1, 6)
+    return Styles(names, levels)
+
+
+def _level_of_style(style: str) -> int:
+    if match := _OUTLINE_STYLE.match(style):
+        return min(max(int(match[1]), 1), 6)
+    return _TITLE_STYLES.get(style.lower(), 0)
+
+
+def clean(text: str) -> str:
+    """One line's text: private-use glyphs mapped or dropped, runs of blanks to one space, ends stripped."""
+    if _PRIVATE.search(text):
+        text = _PRIVATE.sub(_glyph, text)
+    return _BLANKS.sub(" ", text).strip()
+
+
+def _glyph(match: re.Match[str]) -> str:
+    return _GLYPHS.get(ord(match[0])) or ""
+
+
+def paragraph_pieces(paragraph: Element, styles: Styles, depth: int = 0) -> Iterator[Piece]:
+    """The text of an `hp:p` in reading order: paragraphs, and the tables and boxes inside it."""
+    style, level = styles.of(paragraph)
+    line: list[str] = []
+    deleting = False
+    for run in paragraph:
+        if local_name(run) != "run":
+            continue
+        for child in run:
+            name = local_name(child)
+            if name == "t":
+                deleting = _text(child, line, deleting)
+            elif deleting or not name:
+                continue
+            elif name == "ctrl":
+                line.extend(_note(note, styles, depth) for note in child if local_name(note) in NOTES)
+            elif name == "compose":
+                line.append(_composed(child.get("composeText", "")))
+            elif name == "equation":
+                line.extend(f" {script.text or ''} " for script in child.iterfind("{*}script"))
+            else:
+                inner = list(_object_pieces(child, name, styles, depth + 1)) if depth < MAX_DEPTH else []
+                if inner:
+                    yield from _flush(line, style, level)
+                    yield from inner
+    yield from _flush(line, style, level)
+
+
+def _flush(line: list[str], style: str, level: int) -> Iterator[Piece]:
+    text = "\n".join(filter(None, map(clean, "".join(line).split("\n"))))
+    line.clear()
+    if text:
+        yield Piece(text, "heading" if level else "paragraph", level, style)
+
+
+def _text(element: Element, line: list[str], deleting: bool) -> bool:
+    """Adds the text of an `hp:t` to `line`; returns whether a tracked deletion is open at its end."""
+    if element.text and not deleting:
+        line.append(element.text.replace("\n", " "))
+    for mark in element:
+        name = local_name(mark)
+        if name == "deleteBegin":
+            deleting = True
+        elif name == "deleteEnd":
+            deleting = False
+        elif not deleting:
+            line.append(SPACES.get(name, ""))
+        if mark.tail and not deleting:
+            line.append(mark.tail.replace("\n", " "))
+    return deleting
+
+
+def _composed(text: str) -> str:
+    """Characters drawn over each other: `(51)` for a circled number of several glyphs, else the characters."""
+    digits = "".join(_TENS.get(c) or _UNITS.get(c) or c for c in text)
+    return f"({digits})" if len(digits) > 1 and digits.isascii() and digits.isdigit() else digits
+
+
+def _note(note: Element, styles: Styles, depth: int) -> str:
+    if depth >= MAX_DEPTH:
+        return ""
+    text = " ".join(piece.text for piece in _sub_lists(note, styles, depth + 1)).replace("\n", " ")
+    return f" ({text})" if text else ""
+
+
+def _object_pieces(element: Element, name: str, styles: Styles, depth: int) -> Iterator[Piece]:
+    """A table, or the text and caption of a drawing object."""
+    for caption in element.iterfind("{*}caption"):
+        yield from _sub_lists(caption, styles, depth)
+    if name == "tbl":
+        spans = RowSpans()
+        rows = "\n".join(filter(None, (spans.row(_cells(row, styles, depth)) for row in element.iterfind("{*}tr"))))
+        if rows:
+            yield Piece(rows, "table")
+        return
+    for child in element:
+        inner = local_name(child)
+        if inner == "drawText":
+            yield from _sub_lists(child, styles, depth)
+        elif name == "container" and inner not in ("", "caption") and depth < MAX_DEPTH:
+            yield from _object_pieces(child, inner, styles, depth + 1)
+
+
+def _cells(row: Element, styles: Styles, depth: int) -> Iterator[tuple[str, int, int]]:
+    """Text, columns and rows of each cell; a cell that spans several columns or rows occurs once in the file."""
+    for cell in row.iterfind("{*}tc"):
+        text = " ".join(piece.text for piece in _sub_lists(cell, styles, depth))
+        span = cell.find("{*}cellSpan")
+        columns, rows = ("1", "1") if span is None else (span.get("colSpan", "1"), span.get("rowSpan", "1"))
+        yield text.replace("\n", " ").replace(" | ", " "), _count(columns), _count(rows)
+
+
+def _count(number: str) -> int:
+    return int(number) if number.isascii() and number.isdecimal() and len(number) < 6 else 1
+
+
+def _sub_lists(element: Element, styles: Styles, depth: int) -> Iterator[Piece]:
+    for sub_list in element.iterfind("{*}subList"):
+        for paragraph in sub_list.iterfind("{*}p"):
+            yield from paragraph_pieces(paragraph, styles, depth)

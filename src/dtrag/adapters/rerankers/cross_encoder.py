@@ -1,13 +1,21 @@
-"""A cross-encoder in ONNX on onnxruntime: one number for a pair of query and passage (adapters/pair_model.py)."""
+"""Cross-encoders: one number for a pair of query and passage, by onnxruntime (adapters/pair_model.py) or fastembed.
+
+Fastembed needs `dtrag[fastembed]` and downloads nothing: for machines that share its cache with other programs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from dtrag.adapters.pair_model import PairModel
-from dtrag.adapters.rerankers.scoring import again, readable, score_pairs
-from dtrag.errors import ModelDamaged
+from dtrag.adapters.pair_model import PairModel, readable
+from dtrag.errors import InvalidInput, ModelDamaged, ModelNotFound
 
 _TRIAL = ("how long is parental leave", "Parental leave lasts three years.")
 
@@ -44,3 +52,88 @@ class CrossEncoder:
         if len(numbers) != 1:
             raise ValueError(f"it gives {len(numbers)} numbers a pair, not one")
         return numbers[0]
+
+
+_FARTHEST = 20.0
+"""Outputs beyond are taken for this: the sigmoid stays strictly inside (0, 1), and models end near ±12."""
+
+
+def score_pairs(
+    output: Callable[[str], float], texts: Sequence[str], deadline: float, *, threads: int, name: str
+) -> list[float] | None:
+    """The sigmoid of `output(text)` for each text, in order; None when that was not done by `deadline`.
+
+    One pair is one run of the model: no padding, a score that does not depend on the neighbours, and a look at the
+    clock before each. Raises `ModelDamaged` for an output that is not a number.
+    """
+
+    def score(text: str) -> float | None:
+        return sigmoid(output(text), name) if time.monotonic() < deadline else None
+
+    workers = min(threads, len(texts))
+    if workers > 1:
+        with ThreadPoolExecutor(workers, thread_name_prefix="rerank-pair") as pool:
+            scores = list(pool.map(score, texts))
+    else:
+        scores = [score(text) for text in texts]
+    done = [value for value in scores if value is not None]
+    return done if len(done) == len(texts) and time.monotonic() < deadline else None
+
+
+def sigmoid(output: float, name: str) -> float:
+    """1 / (1 + exp(-output)), strictly inside (0, 1). Raises `ModelDamaged` for NaN and infinities."""
+    if not math.isfinite(output):
+        raise ModelDamaged(f"The reranker {name!r} gave a score that is not a number. {again(name)}")
+    return 1.0 / (1.0 + math.exp(-min(_FARTHEST, max(-_FARTHEST, output))))
+
+
+def again(name: str) -> str:
+    """What to do about a model that does not work."""
+    return f"Fetch it again with: dtrag models pull {name}, or do without: DTRAG_RERANKER=none"
+
+
+def installed() -> bool:
+    """Whether the extra is installed. Imports nothing."""
+    return find_spec("fastembed") is not None
+
+
+def supported(name: str) -> bool:
+    """Whether fastembed knows a cross-encoder of this name. Raises `InvalidInput` for a non-commercial licence."""
+    for model in _text_cross_encoder().list_supported_models():
+        if model["model"].lower() == name.lower():
+            if "-nc" in model["license"].lower():
+                raise InvalidInput(
+                    f"The reranker {name!r} is licensed {model['license']}, for non-commercial use only; dtrag does "
+                    "not load such models. Choose another one, or DTRAG_RERANKER=none"
+                )
+            return True
+    return False
+
+
+class FastembedReranker:
+    """Blocking, CPU-bound."""
+
+    def __init__(self, name: str, *, languages: frozenset[str] = frozenset({"*"}), threads: int = 1) -> None:
+        self.id = name
+        self.languages = languages
+        try:
+            self._model = _text_cross_encoder()(name, threads=max(1, threads), local_files_only=True)
+        except ValueError as error:  # what fastembed raises for a model that is not in its cache
+            raise ModelNotFound(
+                f"The reranker {name!r} is not in fastembed's cache. Fetch it there with fastembed (the folder is "
+                "FASTEMBED_CACHE_PATH), or set DTRAG_RERANKER to a folder that holds model.onnx and tokenizer.json."
+            ) from error
+
+    def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float] | None:
+        """See `Reranker`. The model uses its threads inside a pair."""
+        readable_query = readable(query)
+
+        def output(text: str) -> float:
+            (value,) = self._model.rerank(readable_query, [readable(text)], batch_size=1)
+            return float(value)
+
+        return score_pairs(output, texts, deadline, threads=1, name=self.id)
+
+
+def _text_cross_encoder() -> Any:
+    return import_module("fastembed.rerank.cross_encoder").TextCrossEncoder

@@ -1,4 +1,4 @@
-"""Fetches from web servers: one request and its redirects, each behind the egress policy, with limits on the response.
+"""Fetches from web servers (a taxonomy service): requests with redirects, behind the egress policy, with limits.
 
 Secrets and bodies of a request go to the origin that it names, and to no other.
 """
@@ -6,16 +6,19 @@ Secrets and bodies of a request go to the origin that it names, and to no other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+import functools
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urljoin, urlsplit
 
-from dtrag.adapters.web.bounded_body import bound
-from dtrag.adapters.web.resolving import Resolve, resolve
-from dtrag.core.access.egress import Allowed, Destination, target
-from dtrag.errors import FetchFailed
-from dtrag.ports import WebReply, WebRequest
+from dtrag.adapters.web.guarded_transport import Resolve, resolve
+from dtrag.core.access.egress import PORTS, Allowed, Destination, allowed_hosts, target
+from dtrag.core.taxonomy.external_tree import MAX_BYTES, SentTree, read_sent_tree
+from dtrag.errors import EgressBlocked, FetchFailed, InvalidInput, NotFound, TaxonomyServiceFailed
+from dtrag.ports import Fetcher, WebReply, WebRequest
+from dtrag.settings import Settings
 
 if TYPE_CHECKING:
     import httpx2
@@ -132,3 +135,99 @@ def _header(response: httpx2.Response, name: str) -> str:
 
 def _without_content(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if not name.lower().startswith("content-")}
+
+
+Refusal = Callable[[str], Exception]
+"""Makes the error to raise from the reason, a sentence whose subject is the server's response."""
+
+
+def bound(response: Any, max_bytes: int | None, refusal: Refusal) -> None:
+    """Have the body raise `refusal(reason)` where it exceeds `max_bytes`. A compressed response is refused at once.
+
+    None is for a stream without an end whose client limits each of its parts. `response` is one of httpx or of httpx2:
+    which of them a client library uses depends on its version.
+    """
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise refusal("its response is compressed, although the request excluded that.")
+    if max_bytes is None:
+        return
+    library = sys.modules[type(response).__module__.partition(".")[0]]
+    response.stream = _bounded_stream(library.AsyncByteStream)(response.stream, max_bytes, refusal)
+
+
+@functools.cache
+def _bounded_stream(byte_stream: type[Any]) -> type[Any]:
+    class BoundedStream(byte_stream):  # type: ignore[misc]
+        """The body of a response, of at most so many bytes."""
+
+        def __init__(self, stream: Any, max_bytes: int, refusal: Refusal) -> None:
+            self._stream = stream
+            self._max_bytes = max_bytes
+            self._refusal = refusal
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            total = 0
+            async for piece in self._stream:
+                total += len(piece)
+                if total > self._max_bytes:
+                    raise self._refusal(f"its response is longer than {_size(self._max_bytes)}.")
+                yield piece
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    return BoundedStream
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count % 2**20 == 0 else f"{count:,} bytes"
+
+
+SECONDS = 1.0
+"""For the whole exchange, looking up the name included (AC-ORCH)."""
+
+
+class TaxonomyService:
+    """The service at `base`, which is asked without any key of the caller's."""
+
+    def __init__(self, base: str, fetcher: Fetcher) -> None:
+        self._base = base
+        self._fetcher = fetcher
+
+    @classmethod
+    def of(cls, settings: Settings) -> TaxonomyService | None:
+        """None when the setting is not set. Raises `InvalidInput` for what is not an address of a service."""
+        base = (settings.taxonomy_base or "").strip().rstrip("/")
+        if not base:
+            return None
+        try:
+            parts = urlsplit(base)
+            if parts.query or parts.fragment:
+                raise ValueError
+            # The administrator's own address, so it may be a private one; redirects to other private ones are refused.
+            allowed = allowed_hosts(f"{parts.hostname}:{parts.port or PORTS[parts.scheme]}")
+            target(base, allowed)
+        except (ValueError, KeyError) as error:  # InvalidInput and EgressBlocked are ValueErrors
+            raise InvalidInput(
+                "TAXONOMY_BASE must be the address of a service, such as http://127.0.0.1:8000, without user name, "
+                "query and fragment."
+            ) from error
+        return cls(base, WebFetcher(allowed))
+
+    async def tree(self, version: str) -> SentTree:
+        """The tree of a version (a number, or `active`). Raises `NotFound` and `TaxonomyServiceFailed`."""
+        request = WebRequest(f"{self._base}/api/taxonomy/tree/{quote(version, safe='')}")
+        try:
+            reply = await self._fetcher.fetch(
+                request, seconds=SECONDS, most=MAX_BYTES, types=frozenset({"application/json"})
+            )
+        except (FetchFailed, EgressBlocked) as error:
+            raise TaxonomyServiceFailed(reason=error.fields["reason"]) from error
+        if reply.status == 404:
+            raise NotFound("The service of the category tree has none of this version.")
+        if reply.status != 200:
+            raise TaxonomyServiceFailed(reason=f"it answered {reply.status}.")
+        try:
+            return await asyncio.to_thread(read_sent_tree, reply.body)  # a large one takes a tenth of a second
+        except InvalidInput as error:
+            raise TaxonomyServiceFailed(reason=str(error)) from error

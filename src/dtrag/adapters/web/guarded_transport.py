@@ -6,14 +6,25 @@ A client that resolves the name once more when it connects can be given another 
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import socket
 import ssl
+from collections.abc import Awaitable, Callable, Sequence
 
 import httpx2
 
-from dtrag.adapters.web.resolving import Resolve, resolve
 from dtrag.core.access.egress import Allowed, Destination, checked, target
 from dtrag.errors import FetchFailed
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """The IP addresses of a host. Raises `OSError`."""
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[4][0]) for address in infos]
+
 
 MOST_ADDRESSES = 4
 """Addresses of one host that are tried, one after the other."""

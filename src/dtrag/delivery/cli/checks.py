@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Literal
 
 from dtrag import llm_service
-from dtrag.adapters.analyzers.factory import choose as choose_analyzer
 from dtrag.adapters.embedders.factory import LOCAL
 from dtrag.adapters.embedders.factory import choose as choose_embedder
 from dtrag.adapters.embedders.models import list_models
-from dtrag.adapters.llms.factory import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
+from dtrag.adapters.llms.langchain import choose as choose_llms
 from dtrag.adapters.mcp.config import read_config
+from dtrag.adapters.morphemes import choose as choose_analyzer
 from dtrag.adapters.postgres.connect import damaged_tables, index_counts, role_rights, schema_state
 from dtrag.adapters.postgres.database import ROLES
 from dtrag.adapters.postgres.server import server
-from dtrag.adapters.rerankers.factory import choose as choose_reranker
+from dtrag.adapters.rerankers.models import choose as choose_reranker
 from dtrag.app import App, open_app
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.chat import Message

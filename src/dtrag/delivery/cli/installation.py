@@ -136,7 +136,7 @@ def pull(
 ) -> int:
     """Download a model into the model folder and verify it. Uses the network."""
     settings = invocation(context).settings()
-    from dtrag.adapters.embedders import fastembed, fastembed_models
+    from dtrag.adapters.embedders import fastembed
     from dtrag.adapters.embedders.models import MODELS
     from dtrag.adapters.embedders.models import pull as embedder
     from dtrag.adapters.rerankers.models import PUBLISHED, published
@@ -146,11 +146,11 @@ def pull(
         path = reranker(name, settings, note)
     elif name in {model.name for model in MODELS}:
         path = embedder(name, settings, note)
-    elif fastembed_models.published(name) is not None:
-        path = fastembed_models.pull(name, settings, note, fastembed.try_out)
+    elif fastembed.published(name) is not None:
+        path = fastembed.pull(name, settings, note, fastembed.try_out)
     else:
         names = [model.name for model in MODELS]
-        names += [model.name for model in fastembed_models.PUBLISHED] + [model.name for model in PUBLISHED]
+        names += [model.name for model in fastembed.PUBLISHED] + [model.name for model in PUBLISHED]
         known = ", ".join(names)
         raise ModelNotFound(f"There is no model {name!r} that dtrag can download. Known: {known}.")
     return show_result(as_json, {"model": name, "path": str(path)}, str(path))
@@ -159,7 +159,7 @@ def pull(
 def _list_models(context: typer.Context, as_json: bool) -> int:
     settings = invocation(context).settings()
     from dtrag.adapters.embedders.factory import LOCAL
-    from dtrag.adapters.embedders.fastembed_models import list_models as fastembed_embedders
+    from dtrag.adapters.embedders.fastembed import list_models as fastembed_embedders
     from dtrag.adapters.embedders.models import list_models as embedders
     from dtrag.adapters.rerankers.models import list_models as rerankers
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from dtrag.adapters.embedders.cached import CachedEmbedder
-from dtrag.adapters.embedders.factory import ByLanguage
+from dtrag.adapters.embedders.factory import ByLanguage, CachedEmbedder
 from dtrag.errors import ModelDamaged
 from dtrag.ports import Embedder, EmbedderRouter, Loadable, model_for
 from dtrag.testing import HashEmbedder

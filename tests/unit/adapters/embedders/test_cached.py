@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from dtrag.adapters.embedders.cached import CachedEmbedder
-from dtrag.adapters.embedders.minilm import MiniLM
+from dtrag.adapters.embedders.bert import MiniLM
+from dtrag.adapters.embedders.factory import CachedEmbedder
 from dtrag.core.documents import Vector
 from dtrag.ports import Embedder
 from dtrag.settings import Settings

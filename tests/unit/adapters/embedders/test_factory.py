@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from dtrag.adapters.embedders import bert, models
+from dtrag.adapters.embedders.bert import MiniLM
 from dtrag.adapters.embedders.e5 import E5
 from dtrag.adapters.embedders.factory import LOCAL, EmbedderOnDemand, choose
-from dtrag.adapters.embedders.minilm import MiniLM
 from dtrag.delivery.cli import checks
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Embedder, model_for, speaks

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.embedders import fastembed, fastembed_models
+from dtrag.adapters.embedders import fastembed
 from dtrag.adapters.embedders.factory import choose
-from dtrag.adapters.embedders.fastembed_models import PUBLISHED, list_models, pull
+from dtrag.adapters.embedders.fastembed import PUBLISHED, list_models, pull
 from dtrag.adapters.model_files import SUMS, sha256_of
 from dtrag.delivery.cli import checks
 from dtrag.errors import InvalidInput, MissingExtra, ModelDamaged, ModelNotFound
@@ -24,7 +24,7 @@ from tests.unit.adapters.embedders.tiny_fastembed import CONTEXT, write_model
 from tests.unit.adapters.rerankers.hub import Hub, open_hub
 
 SMALL = PUBLISHED[0]
-real = pytest.mark.skipif(not fastembed_models.installed(), reason="needs dtrag[fastembed]")
+real = pytest.mark.skipif(not fastembed.installed(), reason="needs dtrag[fastembed]")
 
 
 def _settings(folder: Path, name: str = "fastembed", **more: Any) -> Settings:
@@ -33,7 +33,7 @@ def _settings(folder: Path, name: str = "fastembed", **more: Any) -> Settings:
 
 @pytest.fixture
 def without_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fastembed_models, "find_spec", lambda name: None)
+    monkeypatch.setattr(fastembed, "find_spec", lambda name: None)
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def described_only(monkeypatch: pytest.MonkeyPatch) -> None:
             row |= {"additional_files": [], "license": "mit"}
             return [row | {"model": "BAAI/bge-small-en-v1.5"}, row | {"model": "jina/nc", "license": "cc-by-nc-4.0"}]
 
-    monkeypatch.setattr(fastembed_models, "find_spec", lambda name: True)
-    monkeypatch.setattr(fastembed_models, "text_embedding", lambda: Described)
+    monkeypatch.setattr(fastembed, "find_spec", lambda name: True)
+    monkeypatch.setattr(fastembed, "text_embedding", lambda: Described)
 
 
 @pytest.mark.usefixtures("without_extra")

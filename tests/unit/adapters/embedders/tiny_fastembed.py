@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from dtrag.adapters.embedders.fastembed_models import Published
+from dtrag.adapters.embedders.fastembed import Published
 from tests.contract.embedder import TEXTS
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.llms.factory import choose
+from dtrag.adapters.llms.langchain import choose
 from dtrag.adapters.llms.specs import Spec, resolve
 from dtrag.errors import InvalidInput, MissingExtra
 from dtrag.settings import Settings, usual_key

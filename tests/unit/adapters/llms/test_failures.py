@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.llms.failures import ATTEMPTS, LONGEST_PAUSE_S, Failure, Unusable, explain, pause
-from dtrag.adapters.llms.http_client import ResponseRefused
+from dtrag.adapters.llms.http_client import (
+    ATTEMPTS,
+    LONGEST_PAUSE_S,
+    Failure,
+    ResponseRefused,
+    Unusable,
+    explain,
+    pause,
+)
 
 PASSING = Failure("why", passing=True)
 

@@ -14,10 +14,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.llms.factory import choose
-from dtrag.adapters.llms.langchain import Built, LangChainModel, build, call_options
-from dtrag.adapters.llms.prices import FREE
-from dtrag.adapters.llms.specs import Spec, resolve
+from dtrag.adapters.llms.langchain import Built, LangChainModel, build, call_options, choose
+from dtrag.adapters.llms.specs import FREE, Spec, resolve
 from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel
@@ -233,7 +231,7 @@ def test_each_provider_gets_the_limit_by_its_own_name(monkeypatch: pytest.Monkey
 def test_choosing_imports_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "from dtrag.adapters.llms.factory import choose\n"
+        "from dtrag.adapters.llms.langchain import choose\n"
         "from dtrag.settings import Settings\n"
         "assert choose(Settings(llm='ollama:qwen3:8b'))[0].id == 'ollama:qwen3:8b'\n"
         "heavy = {'langchain', 'langchain_core', 'langchain_openai', 'openai', 'httpx', 'pydantic', 'langsmith'}\n"

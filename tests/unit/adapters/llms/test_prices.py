@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.adapters.llms.prices import FREE, Price, parse
+from dtrag.adapters.llms.specs import FREE, Price, parse
 from dtrag.errors import InvalidInput
 
 

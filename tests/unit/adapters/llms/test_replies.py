@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from dtrag.adapters.llms.failures import Unusable
-from dtrag.adapters.llms.prices import Price
+from dtrag.adapters.llms.http_client import Unusable
 from dtrag.adapters.llms.replies import ReplyReader, usage
+from dtrag.adapters.llms.specs import Price
 from dtrag.core.chat import Message, Usage
 
 

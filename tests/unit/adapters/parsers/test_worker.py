@@ -18,8 +18,8 @@ from lxml import etree
 from pypdf.errors import LimitReachedError, PdfReadError
 
 from dtrag.adapters.parsers import text, wire, worker
-from dtrag.adapters.parsers.child_process import environment
 from dtrag.adapters.parsers.formats import format_of
+from dtrag.adapters.parsers.process import environment
 from dtrag.core.documents import Block, ParsedDocument
 
 DOCUMENT = ParsedDocument(

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.pair_model import available
-from dtrag.adapters.rerankers.cross_encoder import CrossEncoder
-from dtrag.adapters.rerankers.scoring import score_pairs, sigmoid
+from dtrag.adapters.rerankers.cross_encoder import CrossEncoder, score_pairs, sigmoid
 from dtrag.errors import ModelDamaged
 from dtrag.ports import Reranker
 from tests.contract.reranker import QUERY, TEXTS, RerankerContract, scored

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.model_files import SUMS
-from dtrag.adapters.rerankers import fastembed
-from dtrag.adapters.rerankers.factory import RerankerOnDemand, choose
-from dtrag.adapters.rerankers.models import PUBLISHED
+from dtrag.adapters.rerankers import cross_encoder as fastembed
+from dtrag.adapters.rerankers.models import PUBLISHED, RerankerOnDemand, choose
 from dtrag.errors import InvalidInput, ModelDamaged, ModelNotFound
 from dtrag.ports import Reranker
 from dtrag.settings import Settings

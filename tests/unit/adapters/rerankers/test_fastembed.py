@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.rerankers import fastembed
-from dtrag.adapters.rerankers.factory import choose
-from dtrag.adapters.rerankers.models import PUBLISHED
+from dtrag.adapters.rerankers import cross_encoder as fastembed
+from dtrag.adapters.rerankers.models import PUBLISHED, choose
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Reranker
 from dtrag.settings import Settings
@@ -103,7 +102,7 @@ import math, sys
 from pathlib import Path
 sockets, outward = [], ("socket.connect", "socket.getaddrinfo")
 sys.addaudithook(lambda event, args: sockets.append(args) if event in outward else None)
-from dtrag.adapters.rerankers.factory import choose
+from dtrag.adapters.rerankers.models import choose
 from dtrag.settings import Settings
 model = choose(Settings(data_dir=Path({str(tmp_path)!r}), reranker={SMALL.name!r}))
 print(len(model.score("library", ["library", "pump"], math.inf)), sockets)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from dtrag.core.text.analysis import normalise
+from dtrag.core.text.analysis import ANALYZER, Analyzer, normalise
+from dtrag.errors import InvalidInput, MissingExtra
+from dtrag.settings import Settings
 
 if TYPE_CHECKING:
     from kiwipiepy import Kiwi
@@ -46,3 +49,17 @@ class Morphemes:
 
                 self._kiwi = Kiwi(num_workers=1)
             return self._kiwi
+
+
+def choose(settings: Settings) -> Analyzer:
+    """The analyzer that the settings name: words and bigrams, and Korean morphemes beside them if configured.
+
+    Raises `InvalidInput` for an unknown name and `MissingExtra` when the extra is not installed.
+    """
+    if settings.morphemes == "none":
+        return Analyzer()
+    if settings.morphemes != "kiwi":
+        raise InvalidInput(f"DTRAG_MORPHEMES is {settings.morphemes!r}, but must be none or kiwi.")
+    if find_spec("kiwipiepy") is None:
+        raise MissingExtra(feature="DTRAG_MORPHEMES=kiwi", extra="kiwi")
+    return Analyzer(f"{ANALYZER}+kiwi-1", Morphemes())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.claim_checkers.onnx import OnnxClaimChecker, in_folder
+from dtrag.adapters.pair_model import OnnxClaimChecker, in_folder
 from dtrag.assembly import choose_judge
 from dtrag.errors import InvalidInput, ModelDamaged, ModelNotFound
 from dtrag.evaluation.judges import WINDOW, CheckerJudge, LexicalJudge, windows
