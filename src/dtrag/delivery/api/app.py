@@ -52,7 +52,7 @@ from dtrag.delivery.api.routes import (
     traces,
 )
 from dtrag.delivery.api.routes import settings as settings_routes
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import failures
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.stored_settings import unused_settings
 from dtrag.isolation.runs import IsolationRuns

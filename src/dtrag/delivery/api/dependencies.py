@@ -1,4 +1,4 @@
-"""The state of a running service with its folder of uploads and its figures of filters, and how routes access it."""
+"""The state of a running service with its folder of uploads, and how routes access it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ import os
 import shutil
 import tempfile
 import time
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from fastapi import Request
 
 from dtrag import embedding_service
 from dtrag.app import App
-from dtrag.core.access.filter_attacks import AttemptKind
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.statistics import CaseStatistics
-from dtrag.core.metrics.ranking import percentile
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.clients import RequestLimits
 from dtrag.delivery.api.prometheus import Telemetry
@@ -34,54 +30,10 @@ from dtrag.isolation.runs import IsolationRuns
 from dtrag.ports import Loadable
 from dtrag.settings import Settings
 
-NEWEST = 1_000
-"""Number of newest times over which quantiles are computed."""
 CASE_FIGURES_S = 10.0
 """Figures of the case memory count its whole collection, which takes longer than a scrape should, as does counting the
 passages that wait for vectors."""
 _LOG = logging.getLogger(__name__)
-
-
-class FilterWatch:
-    """Figures of `GET /metrics/filter` since the start of this process; used on the event loop only."""
-
-    def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=NEWEST)
-        self._attempts: Counter[AttemptKind] = Counter()
-        self.checked = 0
-        self.documents = 0
-        self.filtering_s = 0.0
-        self.last_violation: datetime | None = None
-
-    def record(self, seconds: float) -> None:
-        """Record the time of checking the filters of a request."""
-        self.checked += 1
-        self._seconds.append(seconds)
-
-    def filtered(self, documents: int, seconds: float) -> None:
-        """Record that so many documents were filtered."""
-        self.documents += documents
-        self.filtering_s += seconds
-
-    def attempted(self, kind: AttemptKind) -> None:
-        """Record an attempt to bypass a filter."""
-        self._attempts[kind] += 1
-        self.last_violation = datetime.now(UTC)
-
-    def attempts(self, kind: AttemptKind) -> int:
-        """Number of attempts of that kind."""
-        return self._attempts[kind]
-
-    def quantiles_ms(self, shares: Sequence[float]) -> list[float]:
-        """Quantiles of the newest times in milliseconds; 0.0 before the first."""
-        if not self._seconds:
-            return [0.0] * len(shares)
-        return [round(percentile([*self._seconds], share) * 1000, 4) for share in shares]
-
-    @property
-    def documents_per_second(self) -> float:
-        """Documents filtered per second; 0.0 before the first."""
-        return round(self.documents / self.filtering_s, 1) if self.filtering_s else 0.0
 
 
 @dataclass(slots=True)
@@ -96,7 +48,6 @@ class Service:
     embedder_problem: str = ""
     """Why the embedder could not be loaded; "" if it could."""
     telemetry: Telemetry = field(default_factory=Telemetry)
-    filters: FilterWatch = field(default_factory=FilterWatch)
     in_flight: InFlight = field(default_factory=InFlight)
     limits: RequestLimits = field(default_factory=RequestLimits)
     page: BuiltPage | None = field(default_factory=built_page)

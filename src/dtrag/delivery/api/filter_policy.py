@@ -24,16 +24,13 @@ async def refuse_bypass(
     """
     if not filters:
         return
-    watch = service_of(request).filters
     started = time.perf_counter()
     attempt = attack_in(filters) or await _path_outside_scope(request, filters, access or caller.access)
     seconds = time.perf_counter() - started
-    watch.record(seconds)
     telemetry = service_of(request).telemetry.filters
     telemetry.examined(seconds)
     if attempt is None:
         return
-    watch.attempted(attempt.kind)
     telemetry.attempted(attempt.kind)
     await app_of(request).audit.record(
         caller.name,

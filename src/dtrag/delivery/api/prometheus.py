@@ -7,7 +7,8 @@ of a document can become one. Each service has its own registry.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -42,46 +43,61 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 OTHER = "other"
 
 
+class Metrics(CollectorRegistry):
+    """The metrics of one service."""
+
+    def counter(self, name: str, meaning: str, *labels: str, values: Iterable[str] = ()) -> Counter:
+        """A new counter; `values` of its only label are shown before the first event."""
+        counter = Counter(name, meaning, labels, registry=self)
+        for value in values:
+            counter.labels(value)
+        return counter
+
+    def histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        """A new histogram with these upper limits."""
+        return Histogram(name, meaning, labels, buckets=buckets, registry=self)
+
+    def gauge(self, name: str, meaning: str, value: Callable[[], float]) -> None:
+        """A new gauge, which is read at every scrape."""
+        Gauge(name, meaning, registry=self).set_function(value)
+
+
 def _known(value: str, known: frozenset[str]) -> str:
     return value if value in known else OTHER
+
+
+def _mean(values: Collection[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 class SearchTelemetry:
     """Metrics of searches."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._searches = Counter("dtrag_searches", "Searches that were answered.", ["mode"], registry=registry)
-        self._seconds = Histogram(
+    def __init__(self, metrics: Metrics) -> None:
+        self._searches = metrics.counter("dtrag_searches", "Searches that were answered.", "mode")
+        self._seconds = metrics.histogram(
             "dtrag_search_stage_seconds",
             "Time of each stage that ran; vector includes embedding.",
-            ["stage"],
-            buckets=LATENCY_SECONDS,
-            registry=registry,
+            LATENCY_SECONDS,
+            "stage",
         )
-        self._candidates = Histogram(
-            "dtrag_search_candidates",
-            "Candidates of a retriever.",
-            ["retriever"],
-            buckets=PASSAGES,
-            registry=registry,
+        self._candidates = metrics.histogram(
+            "dtrag_search_candidates", "Candidates of a retriever.", PASSAGES, "retriever"
         )
-        self._results = Histogram(
-            "dtrag_search_results", "Passages in the answer.", buckets=PASSAGES, registry=registry
+        self._results = metrics.histogram("dtrag_search_results", "Passages in the answer.", PASSAGES)
+        self._cache = metrics.counter(
+            "dtrag_search_cache", "Searches by cache hit or miss.", "outcome", values=("hit", "miss")
         )
-        self._cache = Counter("dtrag_search_cache", "Searches by cache hit or miss.", ["outcome"], registry=registry)
-        self._diversity = Histogram(
+        self._diversity = metrics.histogram(
             "dtrag_search_diversity",
             "Share of distinct documents among the first ten results of a search with results.",
-            buckets=SHARES,
-            registry=registry,
+            SHARES,
         )
-        for outcome in ("hit", "miss"):
-            self._cache.labels(outcome)
-        self._degraded = Counter(
-            "dtrag_search_degraded", "Searches in which a stage failed and was left out.", ["stage"], registry=registry
+        self._degraded = metrics.counter(
+            "dtrag_search_degraded", "Searches in which a stage failed and was left out.", "stage"
         )
-        self._failures = Counter(
-            "dtrag_search_failures", "Searches that ended with an error, by its class.", ["error"], registry=registry
+        self._failures = metrics.counter(
+            "dtrag_search_failures", "Searches that ended with an error, by its class.", "error"
         )
 
     def record(self, metrics: SearchMetrics) -> None:
@@ -118,7 +134,7 @@ def _stages(metrics: SearchMetrics) -> Iterator[tuple[str, float]]:
 
 SOURCES = (0, 1, 2, 3, 5, 10)
 NEWEST = 1_000
-"""Number of newest answers over which quantiles and means are computed."""
+"""Number of newest answers, suggestions and filter checks over which quantiles and means are computed."""
 STEPS = frozenset({"intent", "rewrite", "retrieve", "plan", "tools_debate", "read", "compose", "cite", "respond"})
 DECISIONS = frozenset({"answer", "review", "abstain"})
 PARTS = STAGES | STEPS | {"llm", "tools", "debate", "confidence", "cases"}
@@ -128,47 +144,37 @@ RECALL_OUTCOMES = frozenset({"shown", "uncited", "silent", "late", "failed"})
 class PipelineTelemetry:
     """Metrics of answers, named as in the acceptance criteria with the prefix `dtrag_`."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, metrics: Metrics) -> None:
         self._newest: deque[tuple[float, float, int]] = deque(maxlen=NEWEST)
-        self._seconds = Histogram(
-            "dtrag_pipeline_seconds", "Time from question to answer.", buckets=LATENCY_SECONDS, registry=registry
+        self._seconds = metrics.histogram("dtrag_pipeline_seconds", "Time from question to answer.", LATENCY_SECONDS)
+        self._steps = metrics.histogram("dtrag_pipeline_step_seconds", "Time of each step that ran.", SECONDS, "step")
+        self._answers = metrics.counter("dtrag_pipeline_answers", "Answers by their decision.", "decision")
+        self._timeouts = metrics.counter("dtrag_pipeline_timeout_errors", "Steps that exceeded their budget.", "step")
+        self._degraded = metrics.counter(
+            "dtrag_pipeline_degraded", "Answers in which a part failed and was left out.", "part"
         )
-        self._steps = Histogram(
-            "dtrag_pipeline_step_seconds", "Time of each step that ran.", ["step"], buckets=SECONDS, registry=registry
-        )
-        self._answers = Counter("dtrag_pipeline_answers", "Answers by their decision.", ["decision"], registry=registry)
-        self._timeouts = Counter(
-            "dtrag_pipeline_timeout_errors", "Steps that exceeded their budget.", ["step"], registry=registry
-        )
-        self._degraded = Counter(
-            "dtrag_pipeline_degraded", "Answers in which a part failed and was left out.", ["part"], registry=registry
-        )
-        self._confidence = Histogram(
-            "dtrag_pipeline_confidence", "Confidence of answers.", buckets=SHARES, registry=registry
-        )
-        self._recalls = Counter(
+        self._confidence = metrics.histogram("dtrag_pipeline_confidence", "Confidence of answers.", SHARES)
+        self._recalls = metrics.counter(
             "dtrag_case_recalls",
             "Answers for which the case memory was used, by outcome.",
-            ["outcome"],
-            registry=registry,
+            "outcome",
+            values=RECALL_OUTCOMES,
         )
-        for outcome in RECALL_OUTCOMES:
-            self._recalls.labels(outcome)
-        self._tokens = Counter("dtrag_model_tokens", "Tokens of language models.", ["direction"], registry=registry)
-        self._cost = Counter("dtrag_model_cost_won", "Cost of language models, in won.", registry=registry)
+        self._tokens = metrics.counter("dtrag_model_tokens", "Tokens of language models.", "direction")
+        self._cost = metrics.counter("dtrag_model_cost_won", "Cost of language models, in won.")
         self._ratings: deque[int] = deque(maxlen=NEWEST)
-        Gauge(
+        metrics.gauge(
             "dtrag_answer_rating_avg",
             "Mean of the newest ratings of answers from 1 to 5, with thumbs up as 5 and down as 1; 0 without any.",
-            registry=registry,
-        ).set_function(lambda: sum(self._ratings) / len(self._ratings) if self._ratings else 0.0)
+            lambda: _mean(self._ratings),
+        )
         for share in (50, 95, 99):
             name = f"dtrag_pipeline_latency_p{share}"
             documentation = f"Latency that {share} in 100 of the newest answers did not exceed, in seconds."
-            Gauge(name, documentation, registry=registry).set_function(partial(self.latency, share / 100))
+            metrics.gauge(name, documentation, partial(self.latency, share / 100))
         for column, quantity in ((1, "confidence"), (2, "sources_count")):
-            gauge = Gauge(f"dtrag_pipeline_{quantity}_avg", "Mean of the newest answers.", registry=registry)
-            gauge.set_function(partial(self._mean, column))
+            mean = partial(self._mean_of, column)
+            metrics.gauge(f"dtrag_pipeline_{quantity}_avg", "Mean of the newest answers.", mean)
 
     def rated(self, rating: int) -> None:
         """Count a rating of an answer."""
@@ -197,8 +203,8 @@ class PipelineTelemetry:
         """Seconds that this share of the newest answers did not exceed; 0.0 before the first."""
         return percentile([seconds for seconds, _, _ in self._newest], share) if self._newest else 0.0
 
-    def _mean(self, column: int) -> float:
-        return sum(row[column] for row in self._newest) / len(self._newest) if self._newest else 0.0
+    def _mean_of(self, column: int) -> float:
+        return _mean([row[column] for row in self._newest])
 
 
 def _recall_outcome(response: PipelineResponse, facts: Mapping[str, object]) -> str:
@@ -216,12 +222,10 @@ TOOL_OUTCOMES = frozenset({"succeeded", "failed", "blocked", "timeout"})
 class DebateTelemetry:
     """Metrics of debates: every started one ends as finished, failed, timeout or cancelled."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._debates = Counter("dtrag_debates", "Debates by outcome.", ["outcome"], registry=registry)
-        self._rounds = Counter("dtrag_debate_rounds", "Rounds of debates.", registry=registry)
-        self._calls = Counter("dtrag_debate_calls", "Calls of language models in debates.", registry=registry)
-        for outcome in DEBATE_OUTCOMES:
-            self._debates.labels(outcome)
+    def __init__(self, metrics: Metrics) -> None:
+        self._debates = metrics.counter("dtrag_debates", "Debates by outcome.", "outcome", values=DEBATE_OUTCOMES)
+        self._rounds = metrics.counter("dtrag_debate_rounds", "Rounds of debates.")
+        self._calls = metrics.counter("dtrag_debate_calls", "Calls of language models in debates.")
 
     def record(self, event: DebateEvent) -> None:
         """Count a debate that started or ended."""
@@ -233,11 +237,9 @@ class DebateTelemetry:
 class ToolTelemetry:
     """Metrics of tool runs. Tool names are no labels: MCP servers choose theirs."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._runs = Counter("dtrag_tools", "Tool runs by outcome.", ["outcome"], registry=registry)
-        self._seconds = Histogram("dtrag_tool_seconds", "Time of a tool that ran.", buckets=SECONDS, registry=registry)
-        for outcome in TOOL_OUTCOMES:
-            self._runs.labels(outcome)
+    def __init__(self, metrics: Metrics) -> None:
+        self._runs = metrics.counter("dtrag_tools", "Tool runs by outcome.", "outcome", values=TOOL_OUTCOMES)
+        self._seconds = metrics.histogram("dtrag_tool_seconds", "Time of a tool that ran.", SECONDS)
 
     def record(self, result: ToolExecutionResult) -> None:
         """Count a requested tool run; a blocked one has no duration."""
@@ -256,9 +258,9 @@ def _failure_outcome(error: str) -> str:
 class LoadTelemetry:
     """Load of the concurrency limiters, read at every scrape."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, metrics: Metrics) -> None:
         self.loads: Callable[[], Mapping[str, Load]] = dict
-        registry.register(self)
+        metrics.register(self)
 
     def collect(self) -> Iterable[Metric]:
         """Called by the registry."""
@@ -277,30 +279,25 @@ class CaseTelemetry:
     The gauges hold the figures of the last `measured`; 0 before the first, and while the memory is not enabled.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, metrics: Metrics) -> None:
         self._newest: deque[float] = deque(maxlen=NEWEST)
         self._statistics = CaseStatistics()
         self._enabled = self._failed = False
-        self._seconds = Histogram(
-            "dtrag_cbr_suggestion_seconds",
-            "Time of a suggestion.",
-            buckets=SECONDS,
-            registry=registry,
+        self._seconds = metrics.histogram("dtrag_cbr_suggestion_seconds", "Time of a suggestion.", SECONDS)
+        self._feedback = metrics.counter(
+            "dtrag_cbr_feedback", "Votes on suggested cases.", "feedback", values=FeedbackType
         )
-        self._feedback = Counter("dtrag_cbr_feedback", "Votes on suggested cases.", ["feedback"], registry=registry)
-        for feedback in FeedbackType:
-            self._feedback.labels(feedback.value)
         gauges: tuple[tuple[str, str, Callable[[], float]], ...] = (
             ("enabled", "1 while the case memory is enabled.", lambda: self._enabled),
             ("failed", "1 while its store cannot be read.", lambda: self._failed),
-            ("suggestion_latency_avg", "Mean time of the newest suggestions, in seconds.", self._mean_seconds),
+            ("suggestion_latency_avg", "Mean time of the newest suggestions, in seconds.", lambda: _mean(self._newest)),
             ("total_cases", "Active cases.", lambda: self._statistics.total_cases),
             ("total_interactions", "Interactions.", lambda: self._statistics.total_interactions),
             ("success_rate", "Share of successful interactions.", lambda: self._statistics.success_rate),
             ("quality_score_avg", "Mean quality of the cases.", lambda: self._statistics.average_quality_score),
         )
         for name, documentation, value in gauges:
-            Gauge(f"dtrag_cbr_{name}", documentation, registry=registry).set_function(value)
+            metrics.gauge(f"dtrag_cbr_{name}", documentation, value)
 
     def suggested(self, seconds: float) -> None:
         """Record the time of a suggestion."""
@@ -317,52 +314,62 @@ class CaseTelemetry:
         if statistics is not None:
             self._statistics = statistics
 
-    def _mean_seconds(self) -> float:
-        return sum(self._newest) / len(self._newest) if self._newest else 0.0
-
 
 FILTER_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class FilterTelemetry:
-    """Metrics of the filter checks of requests, and of attempts to bypass filters."""
+    """Metrics of the filter checks of requests, and of attempts to bypass filters; also for `GET /metrics/filter`."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._seconds = Histogram(
-            "dtrag_filter_seconds",
-            "Time of checking the filters of a request.",
-            buckets=FILTER_SECONDS,
-            registry=registry,
+    def __init__(self, metrics: Metrics) -> None:
+        self._newest: deque[float] = deque(maxlen=NEWEST)
+        self._filtered = self._filtering_s = 0.0
+        self.checked = 0
+        self.attempts: dict[AttemptKind, int] = dict.fromkeys(KINDS, 0)
+        self.last_violation: datetime | None = None
+        self._seconds = metrics.histogram(
+            "dtrag_filter_seconds", "Time of checking the filters of a request.", FILTER_SECONDS
         )
-        self._attempts = Counter(
-            "dtrag_filter_bypass_attempts",
-            "Requests refused for an attempt to bypass a filter.",
-            ["kind"],
-            registry=registry,
+        self._attempts = metrics.counter(
+            "dtrag_filter_bypass_attempts", "Requests refused for an attempt to bypass a filter.", "kind", values=KINDS
         )
-        for kind in KINDS:
-            self._attempts.labels(kind)
 
     def examined(self, seconds: float) -> None:
         """Record the time of checking the filters of a request."""
+        self.checked += 1
+        self._newest.append(seconds)
         self._seconds.observe(seconds)
+
+    def filtered(self, documents: int, seconds: float) -> None:
+        """Record that so many documents were filtered."""
+        self._filtered += documents
+        self._filtering_s += seconds
 
     def attempted(self, kind: AttemptKind) -> None:
         """Count a refused request."""
+        self.attempts[kind] += 1
+        self.last_violation = datetime.now(UTC)
         self._attempts.labels(kind).inc()
+
+    def quantile_ms(self, share: float) -> float:
+        """Milliseconds that this share of the newest checks did not exceed; 0.0 before the first."""
+        return round(percentile(self._newest, share) * 1000, 4) if self._newest else 0.0
+
+    @property
+    def documents_per_second(self) -> float:
+        """Documents filtered per second; 0.0 before the first."""
+        return round(self._filtered / self._filtering_s, 1) if self._filtering_s else 0.0
 
 
 class RequestTelemetry:
     """Metrics of HTTP requests, by route template."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._requests = Counter(
-            "dtrag_http_requests", "Requests that were answered.", ["method", "route", "status"], registry=registry
+    def __init__(self, metrics: Metrics) -> None:
+        self._requests = metrics.counter(
+            "dtrag_http_requests", "Requests that were answered.", "method", "route", "status"
         )
-        self._seconds = Histogram(
-            "dtrag_http_request_seconds", "Time of a request.", ["route"], buckets=SECONDS, registry=registry
-        )
-        self._unexpected = Counter("dtrag_http_unexpected_errors", "Requests that failed on a bug.", registry=registry)
+        self._seconds = metrics.histogram("dtrag_http_request_seconds", "Time of a request.", SECONDS, "route")
+        self._unexpected = metrics.counter("dtrag_http_unexpected_errors", "Requests that failed on a bug.")
 
     def record(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request. `route` is a route template, such as `/documents/{document_id}`."""
@@ -378,7 +385,7 @@ class Telemetry:
     """All metrics of one service."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        self._registry = Metrics()
         self.searches = SearchTelemetry(self._registry)
         self.requests = RequestTelemetry(self._registry)
         self.pipeline = PipelineTelemetry(self._registry)

@@ -16,11 +16,11 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.chat_turn import note_streamed_answer
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.filter_policy import refuse_bypass
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ASK, READ, WRITE, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routes.search import search_response
+from dtrag.delivery.api.routing import JsonRoute, Offset, extended, failures
 from dtrag.delivery.api.schemas.agents import (
     AgentAskResponse,
     AgentBody,
@@ -32,16 +32,13 @@ from dtrag.delivery.api.schemas.agents import (
     AgentReachShape,
     AgentSearch,
 )
-from dtrag.delivery.api.schemas.base import Offset, extended
-from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.search import SearchResponse
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
 from dtrag.errors import DtragError
 from dtrag.governance.agents import MAX_LIMIT, manifest_yaml
 from dtrag.pipeline.state import PipelineResponse
 
-router = APIRouter(tags=["agents"])
-posting = APIRouter(route_class=JsonRoute, tags=["agents"])
+router = APIRouter(route_class=JsonRoute, tags=["agents"])
 
 _GET_ERRORS = failures(404, 422, 503)
 _CREATE_ERRORS = failures(400, 403, 413, 415, 422, 503)
@@ -49,7 +46,7 @@ _UPDATE_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 503)
 _QUESTION_ERRORS = failures(400, 403, 404, 413, 415, 422, 503)
 
 
-@posting.post("/agents/from-category", responses=_CREATE_ERRORS, dependencies=WRITE)
+@router.post("/agents/from-category", responses=_CREATE_ERRORS, dependencies=WRITE)
 async def create(request: Request, body: AgentBody) -> AgentView:
     """Create an agent that sees only these branches."""
     app = app_of(request)
@@ -79,7 +76,7 @@ async def agent(request: Request, agent_id: str) -> AgentView:
     return (await _agent(request, agent_id)).view(await app_of(request).agents.taxonomy())
 
 
-@posting.put("/agents/{agent_id}", responses=_UPDATE_ERRORS, dependencies=WRITE)
+@router.put("/agents/{agent_id}", responses=_UPDATE_ERRORS, dependencies=WRITE)
 async def update(request: Request, agent_id: str, body: AgentChange) -> AgentView:
     """Store a new edition of its manifest; earlier ones are kept."""
     app = app_of(request)
@@ -150,7 +147,7 @@ async def reach(request: Request, agent_id: str) -> AgentReachShape:
     return AgentReachShape(documents=documents, passages=passages)
 
 
-@posting.post("/agents/reach", responses=_CREATE_ERRORS, dependencies=READ)
+@router.post("/agents/reach", responses=_CREATE_ERRORS, dependencies=READ)
 async def reach_of_branches(request: Request, body: AgentReachBody) -> AgentReachShape:
     """How many documents and passages an agent with these branches would reach for you; nothing is stored."""
     app, access = app_of(request), caller_of(request).access
@@ -159,7 +156,7 @@ async def reach_of_branches(request: Request, body: AgentReachBody) -> AgentReac
     return AgentReachShape(documents=documents, passages=passages)
 
 
-@posting.post("/agents/{agent_id}/search", responses=_QUESTION_ERRORS, dependencies=READ)
+@router.post("/agents/{agent_id}/search", responses=_QUESTION_ERRORS, dependencies=READ)
 async def search(request: Request, agent_id: str, body: AgentSearch) -> SearchResponse:
     """Passages from the branches that are both the agent's and yours, as many as its manifest allows."""
     agent, app = await _agent(request, agent_id), app_of(request)
@@ -177,7 +174,7 @@ async def search(request: Request, agent_id: str, body: AgentSearch) -> SearchRe
     return search_response(results, metrics)
 
 
-@posting.post(
+@router.post(
     "/agents/{agent_id}/ask",
     response_model=AgentAskResponse,
     responses={**_QUESTION_ERRORS, 200: {"content": {EVENT_STREAM: {}}}},
@@ -222,6 +219,3 @@ async def _agent(request: Request, agent_id: str) -> Agent:
 
 def _subject(request: Request, agent: Agent) -> None:
     request.state.subjects = [str(agent.agent_id)]
-
-
-router.include_router(posting)

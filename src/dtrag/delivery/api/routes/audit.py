@@ -12,7 +12,7 @@ from dtrag.core.access.audit_chain import AuditLine, ChainHead, ChainVerdict, De
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import failures
 
 router = APIRouter(tags=["audit"], dependencies=ADMIN_WHOLE_TREE)
 

@@ -16,9 +16,9 @@ from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, Readi
 from dtrag.core.response import plain
 from dtrag.core.statements import all_statements
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN, READ, WRITE, caller_of
+from dtrag.delivery.api.routing import JsonRoute, failures
 from dtrag.delivery.api.schemas.cbr import (
     CaseBody,
     CaseChangeBody,
@@ -35,10 +35,8 @@ from dtrag.delivery.api.schemas.cbr import (
     SuggestBody,
     SuggestResponse,
 )
-from dtrag.delivery.api.schemas.errors import failures
 
-router = APIRouter(tags=["cbr"])
-posting = APIRouter(route_class=JsonRoute, tags=["cbr"])
+router = APIRouter(route_class=JsonRoute, tags=["cbr"])
 
 MAX_IN_RESPONSE = 10_000
 """Cases, and interactions, of one response."""
@@ -49,7 +47,7 @@ _VOTE_ERRORS = failures(400, 403, 404, 413, 415, 422, 501, 503, 507)
 _CHANGE_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 501, 503, 507)
 
 
-@posting.post("/cbr/suggest", responses=_SUGGEST_ERRORS, dependencies=READ)
+@router.post("/cbr/suggest", responses=_SUGGEST_ERRORS, dependencies=READ)
 async def suggest(request: Request, body: SuggestBody) -> SuggestResponse:
     """The cases whose questions are most similar, best first."""
     app = app_of(request)
@@ -67,7 +65,7 @@ async def suggest(request: Request, body: SuggestBody) -> SuggestResponse:
     return SuggestResponse.of(body, suggestions)
 
 
-@posting.post("/cbr/feedback", responses=_VOTE_ERRORS, dependencies=READ)
+@router.post("/cbr/feedback", responses=_VOTE_ERRORS, dependencies=READ)
 async def feedback(request: Request, body: FeedbackBody) -> FeedbackResponse:
     """A vote on a case that was suggested to you; another vote on it in the same interaction replaces the first."""
     app = app_of(request)
@@ -88,7 +86,7 @@ async def feedback(request: Request, body: FeedbackBody) -> FeedbackResponse:
     )
 
 
-@posting.post("/cbr/case", responses=_CHANGE_ERRORS, dependencies=WRITE)
+@router.post("/cbr/case", responses=_CHANGE_ERRORS, dependencies=WRITE)
 async def add(request: Request, body: CaseBody) -> NewCaseView:
     """Add a case. The passages that it cites must be in your scope."""
     case = await app_of(request).cases.add(**body.model_dump(), caller=caller_of(request))
@@ -122,7 +120,7 @@ async def case(request: Request, case_id: str) -> CaseView:
     return CaseView.of(stored)
 
 
-@posting.put("/cbr/cases/{case_id}", responses=_CHANGE_ERRORS, dependencies=WRITE)
+@router.put("/cbr/cases/{case_id}", responses=_CHANGE_ERRORS, dependencies=WRITE)
 async def change(request: Request, case_id: str, body: CaseChangeBody) -> ChangedCase:
     """Replace fields of a case; null leaves a field unchanged."""
     values = body.model_dump(exclude_none=True)
@@ -150,7 +148,7 @@ async def delete(request: Request, case_id: str) -> DeletedCase:
     )
 
 
-@posting.put("/cbr/cases/{case_id}/quality", responses=_CHANGE_ERRORS, dependencies=WRITE)
+@router.put("/cbr/cases/{case_id}/quality", responses=_CHANGE_ERRORS, dependencies=WRITE)
 async def quality(request: Request, case_id: str, body: QualityBody) -> ChangedQuality:
     """Set the quality of a case."""
     before, after = await app_of(request).cases.change(
@@ -218,6 +216,3 @@ def _export_json(exported: CaseExport) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
-
-
-router.include_router(posting)

@@ -20,12 +20,11 @@ from dtrag.delivery.api.chat_turn import (
     prepare_turn,
 )
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.routing import JsonRoute, failures
 from dtrag.delivery.api.schemas.chat import ChatRequest, ChatResponse
-from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.search import RequestBody, Text
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
 from dtrag.pipeline.answer_feedback import FeedbackOutcome

@@ -13,8 +13,7 @@ from dtrag.core.response import Moment
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.schemas.base import Offset
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import Offset, failures
 from dtrag.pipeline.conversations import MAX_LISTED
 
 router = APIRouter(tags=["conversations"])

@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field
 from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
-from dtrag.delivery.api.schemas.base import MAX_OFFSET, Offset
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import MAX_OFFSET, Offset, failures
 from dtrag.governance.visibility import Visibility
 from dtrag.retrieval.document_texts import MAX_CHARACTERS, MAX_PASSAGES
 

@@ -28,10 +28,9 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import Service, app_of, service_of
 from dtrag.delivery.api.errors import error_body
 from dtrag.delivery.api.filter_policy import refuse_bypass
-from dtrag.delivery.api.json_body import media_type
 from dtrag.delivery.api.permissions import READ, WRITE, caller_of
 from dtrag.delivery.api.request_tasks import until_done
-from dtrag.delivery.api.schemas.base import MAX_OFFSET
+from dtrag.delivery.api.routing import MAX_OFFSET, failures, media_type
 from dtrag.delivery.api.schemas.documents import (
     DocumentList,
     FailedFile,
@@ -41,7 +40,6 @@ from dtrag.delivery.api.schemas.documents import (
     UploadedDocument,
     UploadResponse,
 )
-from dtrag.delivery.api.schemas.errors import failures
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ingestion.sources import IngestReport, Source
 

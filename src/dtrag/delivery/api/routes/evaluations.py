@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from dtrag.core.evaluation_run import EvaluationRun, RunReport, RunSummary
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import failures
 from dtrag.governance.evaluations import MAX_LISTED
 
 router = APIRouter(tags=["evaluations"], dependencies=ADMIN_WHOLE_TREE)

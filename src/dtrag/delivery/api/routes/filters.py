@@ -12,11 +12,9 @@ from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.access.scope import MAX_PATHS
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import service_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, READ_WHOLE_TREE
 from dtrag.delivery.api.prometheus import CONTENT_TYPE
-from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.delivery.api.schemas.search import JsonObject
 from dtrag.errors import InvalidInput
 
@@ -143,7 +141,7 @@ async def try_out(request: Request, trial: FilterTrial) -> FilterTrialResponse:
     category_filter = CategoryFilter([_parsed(path).names for path in trial.allowed_paths])
     await asyncio.to_thread(_filter, category_filter, trial.test_documents)
     statistics = category_filter.statistics()
-    service_of(request).filters.filtered(statistics.total, statistics.seconds)
+    service_of(request).telemetry.filters.filtered(statistics.total, statistics.seconds)
     return FilterTrialResponse(
         performance=TrialPerformance(
             filter_latency_ms=round(statistics.seconds * 1000, 4),
@@ -166,18 +164,18 @@ async def try_out(request: Request, trial: FilterTrial) -> FilterTrialResponse:
 @router.get("/metrics/filter", tags=["filters"], responses=failures(503), dependencies=ADMIN_WHOLE_TREE)
 async def filter_metrics(request: Request) -> FilterMetrics:
     """Times of filter checks and attempts to bypass filters, since the start of this process."""
-    watch = service_of(request).filters
-    p50, p95, p99 = watch.quantiles_ms((0.5, 0.95, 0.99))
-    last = watch.last_violation
+    figures = service_of(request).telemetry.filters
+    p50, p95, p99 = map(figures.quantile_ms, (0.5, 0.95, 0.99))
+    last = figures.last_violation
     return FilterMetrics(
         filter_system="element-wise prefixes of folded names, resolved to nodes of the tree",
         performance_metrics=FilterTimes(
-            p50_ms=p50, p95_ms=p95, p99_ms=p99, throughput=watch.documents_per_second, requests=watch.checked
+            p50_ms=p50, p95_ms=p95, p99_ms=p99, throughput=figures.documents_per_second, requests=figures.checked
         ),
         security_metrics=FilterSecurity(
-            path_traversal_attempts=watch.attempts("path_traversal"),
-            injection_attempts=watch.attempts("injection"),
-            bypass_attempts=watch.attempts("bypass"),
+            path_traversal_attempts=figures.attempts["path_traversal"],
+            injection_attempts=figures.attempts["injection"],
+            bypass_attempts=figures.attempts["bypass"],
             last_violation=last.isoformat() if last else None,
         ),
     )

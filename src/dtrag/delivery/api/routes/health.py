@@ -17,8 +17,7 @@ from dtrag.core.statements import stated, statements_of, text_of_error
 from dtrag.delivery.api.dependencies import Service, service_of
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.request_tasks import within
-from dtrag.delivery.api.schemas.base import ReasonStatements
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import ReasonStatements, failures
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, StorageFull
 from dtrag.ports import Monitored
 

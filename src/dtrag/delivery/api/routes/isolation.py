@@ -8,14 +8,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.delivery.api.dependencies import service_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
-from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.isolation.runs import State
 
-router = APIRouter(tags=["audit"])
-posting = APIRouter(route_class=JsonRoute, tags=["audit"])
+router = APIRouter(route_class=JsonRoute, tags=["audit"])
 
 
 class IsolationBody(StrictBody):
@@ -47,7 +44,7 @@ async def show(request: Request) -> IsolationShape:
     return IsolationShape.model_validate(service_of(request).isolation.last)
 
 
-@posting.post(
+@router.post(
     "/isolation",
     status_code=202,
     responses=failures(400, 403, 409, 413, 415, 422, 503, 507),
@@ -60,6 +57,3 @@ async def start(request: Request, body: IsolationBody) -> IsolationShape:
     """
     service = service_of(request)
     return IsolationShape.model_validate(service.isolation.start(service.settings, body.model_dump()))
-
-
-router.include_router(posting)

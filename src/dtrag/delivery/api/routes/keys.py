@@ -10,15 +10,12 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from dtrag.core.access.api_key import KeyView, NewKeyView, Role
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, caller_of
-from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.governance.api_keys import MAX_NAME, MAX_ORIGINS, MAX_PATHS, MAX_RATE
 
-router = APIRouter(tags=["keys"])
-posting = APIRouter(route_class=JsonRoute, tags=["keys"])
+router = APIRouter(route_class=JsonRoute, tags=["keys"])
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -68,7 +65,7 @@ async def keys(request: Request) -> KeyList:
     return KeyList(keys=[key.view(now) for key in await app_of(request).keys.every()])
 
 
-@posting.post(
+@router.post(
     "/keys",
     status_code=201,
     responses=failures(400, 403, 404, 409, 413, 415, 422, 503, 507),
@@ -100,6 +97,3 @@ async def revoke(request: Request, name: str) -> KeyView:
     revoked = await app_of(request).keys.revoke(name, by=caller_of(request))
     add_subjects(request, [str(revoked.key_id)])
     return revoked.view(datetime.now(UTC))
-
-
-router.include_router(posting)

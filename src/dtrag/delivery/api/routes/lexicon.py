@@ -9,15 +9,12 @@ from pydantic import BaseModel, Field
 
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, caller_of
-from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.packs.regulation_ko.own_entries import MAX_ENTRIES, MAX_FORMS, MAX_LENGTH, MAX_OFFICIAL, MIN_LENGTH
 
-router = APIRouter(tags=["lexicon"])
-posting = APIRouter(route_class=JsonRoute, tags=["lexicon"])
+router = APIRouter(route_class=JsonRoute, tags=["lexicon"])
 MAX_NUMBER = 2**31 - 1
 Word = Annotated[str, Field(min_length=MIN_LENGTH, max_length=MAX_LENGTH)]
 
@@ -57,7 +54,7 @@ async def entries(request: Request) -> EntryList:
     return EntryList(entries=await app_of(request).lexicon.entries())
 
 
-@posting.post(
+@router.post(
     "/lexicon",
     status_code=201,
     responses=failures(400, 403, 409, 413, 415, 422, 503, 507),
@@ -81,6 +78,3 @@ async def remove(
     add_subjects(request, [str(number)])
     await app_of(request).lexicon.remove(number, by=caller_of(request))
     return Response(status_code=204)
-
-
-router.include_router(posting)

@@ -17,11 +17,10 @@ from starlette.responses import Response
 from dtrag.core.agent import Agent
 from dtrag.delivery.api import chat_turn
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, failures
 from dtrag.delivery.api.schemas.openai import (
     AssistantMessage,
     Choice,
@@ -38,8 +37,7 @@ from dtrag.errors import InvalidInput, NotFound
 from dtrag.governance.agents import MAX_LIMIT
 from dtrag.pipeline.state import PipelineResponse
 
-router = APIRouter(tags=["openai"])
-posting = APIRouter(route_class=JsonRoute, tags=["openai"])
+router = APIRouter(route_class=JsonRoute, tags=["openai"])
 WHOLE_SCOPE = "dtrag"
 AGENT = "agent:"
 _failures = partial(
@@ -71,7 +69,7 @@ async def model(request: Request, model: str) -> ModelShape:
     return _shape(agent, await _agents(request))
 
 
-@posting.post(
+@router.post(
     "/v1/chat/completions",
     response_model=Completion,
     responses={
@@ -186,9 +184,6 @@ async def _agent(request: Request, model: str) -> Agent | None:
 
 def _no_model(model: str) -> NotFound:
     return NotFound(f"There is no model {model[:60]!r} that you may see. GET /v1/models lists the models.")
-
-
-router.include_router(posting)
 
 
 def in_bold(text: str, marked: Sequence[tuple[int, int]]) -> str:

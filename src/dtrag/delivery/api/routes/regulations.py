@@ -13,12 +13,10 @@ from dtrag.core.provisions import ProvisionCitation, RegulationOutline, Regulati
 from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.verification import Verification
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.schemas.base import Offset, StrictBody
-from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
+from dtrag.delivery.api.routing import QUESTION_FAILURES, JsonRoute, Offset, StrictBody, failures
 from dtrag.delivery.api.schemas.search import AsOf, Text
 from dtrag.packs.regulation_ko.citations import Kind
 from dtrag.packs.regulation_ko.verification.check import MAX_TEXT
@@ -37,8 +35,7 @@ MAX_LIMIT = 1_000
 MAX_REFERENCE = 500
 """Characters of a reference or name; names in books have at most 60."""
 
-router = APIRouter(tags=["regulations"])
-posting = APIRouter(route_class=JsonRoute, tags=["regulations"])
+router = APIRouter(route_class=JsonRoute, tags=["regulations"])
 
 
 class RegulationSearchBody(StrictBody):
@@ -236,7 +233,7 @@ async def stale(
     return StaleResponse(stale=page, total=len(citations), limit=limit, offset=offset)
 
 
-@posting.post("/regulations/search", responses=QUESTION_FAILURES, dependencies=READ)
+@router.post("/regulations/search", responses=QUESTION_FAILURES, dependencies=READ)
 async def search(request: Request, body: RegulationSearchBody) -> RegulationSearchResponse:
     """The best articles for a question, each once."""
     scope = caller_of(request).access
@@ -248,7 +245,7 @@ async def search(request: Request, body: RegulationSearchBody) -> RegulationSear
     return RegulationSearchResponse(results=list(results))
 
 
-@posting.post("/regulations/verify", responses=failures(400, 404, 413, 415, 422, 503), dependencies=READ)
+@router.post("/regulations/verify", responses=failures(400, 404, 413, 415, 422, 503), dependencies=READ)
 async def verify(request: Request, body: VerificationBody) -> Verification:
     """Whether what a text cites exists."""
     regulations, scope = app_of(request).regulations, caller_of(request).access
@@ -283,6 +280,3 @@ async def _admitted(request: Request, read: Callable[[], Awaitable[T]]) -> T:
             return await read()
 
     return await until_gone(request, service_of(request).in_flight, run())
-
-
-router.include_router(posting)

@@ -10,15 +10,12 @@ from pydantic import BaseModel, Field, model_validator
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, ReviewItem
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import READ, WRITE, caller_of
-from dtrag.delivery.api.schemas.base import Offset, StrictBody
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, Offset, StrictBody, failures
 from dtrag.governance.review import MAX_LIMIT, MAX_TEXT
 from dtrag.governance.review_answers import HASH_PATTERN, MAX_CHUNK_ID, MAX_PASSAGES
 
-router = APIRouter(tags=["review"])
-posting = APIRouter(route_class=JsonRoute, tags=["review"])
+router = APIRouter(route_class=JsonRoute, tags=["review"])
 
 _DECISION_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 503, 507)
 
@@ -151,7 +148,7 @@ async def item(
     return _item_response(request, review_item)
 
 
-@posting.post("/review/{item_id}/approve", responses=_DECISION_ERRORS, dependencies=WRITE)
+@router.post("/review/{item_id}/approve", responses=_DECISION_ERRORS, dependencies=WRITE)
 async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> ReviewItem:
     """Accept the proposal: a document moves to its category and becomes an example for classification.
 
@@ -163,7 +160,7 @@ async def approve(request: Request, item_id: str, body: ReviewApproveBody) -> Re
     return _item_response(request, approved)
 
 
-@posting.post("/review/{item_id}/correct", responses=_DECISION_ERRORS, dependencies=WRITE)
+@router.post("/review/{item_id}/correct", responses=_DECISION_ERRORS, dependencies=WRITE)
 async def correct(request: Request, item_id: str, body: CorrectBody) -> ReviewItem:
     """Choose another category for a document, or the passages that answer the question of an answer.
 
@@ -180,13 +177,13 @@ async def correct(request: Request, item_id: str, body: CorrectBody) -> ReviewIt
     return _item_response(request, corrected)
 
 
-@posting.post("/review/{item_id}/skip", responses=_DECISION_ERRORS, dependencies=WRITE)
+@router.post("/review/{item_id}/skip", responses=_DECISION_ERRORS, dependencies=WRITE)
 async def skip(request: Request, item_id: str, body: NoteBody) -> ReviewItem:
     """Remove the item from the queue; the document keeps its category."""
     return _item_response(request, await app_of(request).review.skip(item_id, body.note, caller=caller_of(request)))
 
 
-@posting.post("/classify", responses=failures(400, 403, 413, 415, 422, 503), dependencies=READ)
+@router.post("/classify", responses=failures(400, 403, 413, 415, 422, 503), dependencies=READ)
 async def classify(request: Request, body: ClassifyBody) -> ClassifyResponse:
     """The category of a text, among those visible to you; nothing is stored."""
     classification = await app_of(request).review.classify(body.text, body.title, caller=caller_of(request))
@@ -196,6 +193,3 @@ async def classify(request: Request, body: ClassifyBody) -> ClassifyResponse:
 def _item_response(request: Request, item: ReviewItem) -> ReviewItem:
     request.state.subjects = [str(item.item_id), *([str(item.document_id)] if item.document_id else [])]
     return item
-
-
-router.include_router(posting)

@@ -10,17 +10,14 @@ from pydantic import BaseModel, Field
 from dtrag.core.access.api_key import LOCAL, Caller, Role
 from dtrag.core.access.session import csrf_of
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.authentication import delete_cookie, set_cookie, token_of
 from dtrag.delivery.api.middleware.origins import is_own
 from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.errors import Forbidden, Unauthorized
 from dtrag.governance.sessions import SignedIn
 
-router = APIRouter(tags=["session"])
-posting = APIRouter(route_class=JsonRoute, tags=["session"])
+router = APIRouter(route_class=JsonRoute, tags=["session"])
 
 
 class SignInBody(StrictBody):
@@ -44,7 +41,7 @@ class SessionShape(BaseModel):
     expires_at: str | None = Field(description="When the session ends if it is not used; null without a session.")
 
 
-@posting.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
+@router.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
 async def sign_in(request: Request, response: Response, body: SignInBody) -> SessionShape:
     """Sign in with a key: later requests of this browser are those of the key.
 
@@ -97,6 +94,3 @@ def _shape(caller: Caller, signed_in: SignedIn | None) -> SessionShape:
         csrf=csrf_of(signed_in.token) if signed_in else None,
         expires_at=signed_in.session.expires_at.isoformat() if signed_in else None,
     )
-
-
-router.include_router(posting)

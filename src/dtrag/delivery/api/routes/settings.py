@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from dtrag.delivery.api.dependencies import service_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import failures
 from dtrag.delivery.texts import korean_settings, korean_statements
 from dtrag.logs import redact
 from dtrag.settings import FLAGS, flag

@@ -16,15 +16,12 @@ from dtrag.core.taxonomy.operations import MOST_OPERATIONS
 from dtrag.core.taxonomy.tree import ROOT, Taxonomy
 from dtrag.core.taxonomy.versions import Diff, parse_version
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, READ_WHOLE_TREE, caller_of
-from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.errors import NotFound
 from dtrag.governance.taxonomy import ACTIVE
 
-router = APIRouter(tags=["taxonomy"])
-posting = APIRouter(route_class=JsonRoute, tags=["taxonomy"])
+router = APIRouter(route_class=JsonRoute, tags=["taxonomy"])
 
 _READ_ERRORS = failures(403, 404, 422, 503)
 _UPSTREAM_ERRORS = failures(403, 404, 422, 502, 503)
@@ -148,7 +145,7 @@ async def preview(request: Request, version: Version) -> Preview:
     return await app_of(request).taxonomy.preview(version)
 
 
-@posting.post("/taxonomy", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
+@router.post("/taxonomy", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
 async def propose(request: Request, body: ProposeBody) -> TreeVersion:
     """Store a new version; it has no effect until it is activated."""
     proposed = await app_of(request).taxonomy.propose(
@@ -158,7 +155,7 @@ async def propose(request: Request, body: ProposeBody) -> TreeVersion:
     return proposed
 
 
-@posting.post("/taxonomy/{version}/activate", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
+@router.post("/taxonomy/{version}/activate", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
 async def activate(request: Request, version: Version, body: BringInBody) -> Preview:
     """Activate a proposed version."""
     request.state.subjects = [version]
@@ -167,7 +164,7 @@ async def activate(request: Request, version: Version, body: BringInBody) -> Pre
     )
 
 
-@posting.post("/taxonomy/{version}/rollback", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
+@router.post("/taxonomy/{version}/rollback", responses=_CHANGE_ERRORS, dependencies=ADMIN_WHOLE_TREE)
 async def rollback(request: Request, version: Version, body: BringInBody) -> Preview:
     """Return to an earlier active version."""
     request.state.subjects = [version]
@@ -225,6 +222,3 @@ def _below(
         )
         for node in sorted(children, key=lambda node: node.key)
     ]
-
-
-router.include_router(posting)

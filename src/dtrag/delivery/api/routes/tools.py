@@ -6,16 +6,13 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
-from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.tools.listing import listing
 from dtrag.tools.mcp import ServerStatus, ToolStatus
 
-router = APIRouter(tags=["tools"])
-posting = APIRouter(route_class=JsonRoute, tags=["tools"])
+router = APIRouter(route_class=JsonRoute, tags=["tools"])
 
 WAIT_S = 2.0
 """Maximum wait for MCP servers that have not listed their tools yet; a later response is used the next time."""
@@ -47,7 +44,7 @@ async def tools(request: Request) -> ToolList:
     return ToolList(tools=[tool for tool in listed if is_admin or tool.usable], servers=servers if is_admin else [])
 
 
-@posting.post(
+@router.post(
     "/tools/{name}/approve", responses=failures(400, 403, 404, 409, 413, 415, 422, 503), dependencies=ADMIN_WHOLE_TREE
 )
 async def approve(request: Request, name: str, body: ApproveBody) -> ToolStatus:
@@ -64,6 +61,3 @@ async def revoke(request: Request, name: str) -> Response:
     add_subjects(request, [name[:130]])
     await app_of(request).mcp.revoke(name, caller=caller_of(request))
     return Response(status_code=204)
-
-
-router.include_router(posting)

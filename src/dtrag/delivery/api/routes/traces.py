@@ -14,8 +14,7 @@ from dtrag.core.trace import Trace
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.schemas.base import extended
-from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.routing import extended, failures
 from dtrag.pipeline.traces import MAX_LISTED
 
 router = APIRouter(tags=["traces"])

@@ -11,7 +11,7 @@ from dtrag.core.agent import AgentEdition, AgentView
 from dtrag.core.documents import Answer
 from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
 from dtrag.core.response import response
-from dtrag.delivery.api.schemas.base import StrictBody
+from dtrag.delivery.api.routing import StrictBody
 from dtrag.delivery.api.schemas.search import AsOf, Filters
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 

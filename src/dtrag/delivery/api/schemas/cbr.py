@@ -22,7 +22,7 @@ from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY, Cas
 from dtrag.core.cases.statistics import CaseStatistics, Readiness
 from dtrag.core.statements import all_statements
 from dtrag.core.taxonomy.tree import MAX_DEPTH
-from dtrag.delivery.api.schemas.base import NoteStatements, ReasonStatements, StrictBody
+from dtrag.delivery.api.routing import NoteStatements, ReasonStatements, StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
 
 TARGET_MS = 200.0

@@ -13,7 +13,7 @@ from dtrag.core.conversation import MAX_ID
 from dtrag.core.documents import Citation, Declined, EarlierQuestion
 from dtrag.core.response import response
 from dtrag.delivery.api.chat_turn import ChatTurn
-from dtrag.delivery.api.schemas.base import (
+from dtrag.delivery.api.routing import (
     NoteStatements,
     ReasonStatements,
     StrictBody,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from dtrag.core.documents import DocumentSummary
 from dtrag.core.statements import Statement, all_statements, statements_of
 from dtrag.core.taxonomy.classification import Classification
-from dtrag.delivery.api.schemas.base import NoteStatements, ReasonStatements
+from dtrag.delivery.api.routing import NoteStatements, ReasonStatements
 
 
 class Total(BaseModel):

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import Citation
+from dtrag.delivery.api.routing import ErrorShape
 from dtrag.delivery.api.schemas.chat import AnsweredBefore
-from dtrag.delivery.api.schemas.errors import ErrorShape
 from dtrag.delivery.api.schemas.search import AsOf
 from dtrag.errors import InvalidInput
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from dtrag.core.access.scope import CONTENT_TYPES, MAX_METADATA, MAX_PATHS
 from dtrag.core.documents import SearchMetrics, SearchResult
-from dtrag.delivery.api.schemas.base import StrictBody
+from dtrag.delivery.api.routing import StrictBody
 from dtrag.errors import InvalidInput
 from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, MODES, passage_count
 
