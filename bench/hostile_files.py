@@ -26,7 +26,7 @@ from dtrag.core.documents import ChunkedDocument, ParsedDocument
 from dtrag.errors import ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import analyse
-from dtrag.packs.regulation_ko import structure
+from dtrag.regulations.korean import structure
 from dtrag.settings import Settings
 
 TICKS = os.sysconf("SC_CLK_TCK")

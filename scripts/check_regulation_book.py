@@ -20,7 +20,7 @@ from pathlib import Path
 
 from dtrag.adapters.parsers.hwpx import parse
 from dtrag.core.documents import ChunkedDocument
-from dtrag.packs.regulation_ko.structure import split
+from dtrag.regulations.korean.structure import split
 
 Key = tuple[str, str, int]
 _WORDS = r"(?:개\s*정|신\s*설|삭\s*제|폐\s*지|변\s*경|제\s*정|전문|본조|제목)"

@@ -27,7 +27,7 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.answers.confidence import COSTS, Thresholds
 from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.core.metrics.calibration import auroc, calibration_error, logistic, sigmoid
-from dtrag.packs.regulation_ko.evidence import SIMILARITY
+from dtrag.regulations.korean.evidence import SIMILARITY
 from dtrag.settings import Settings
 from fit_regulation_ranking import article_id
 

@@ -1,6 +1,6 @@
 """Fits the weights of the second ranking of articles and prints their figures.
 
-The weights are in src/dtrag/packs/regulation_ko/ranking_weights.json.
+The weights are in src/dtrag/regulations/korean/ranking_weights.json.
 
     python scripts/fit_regulation_ranking.py BOOK QUESTIONS.jsonl [--write] [--judge QUESTIONS.jsonl ...]
 
@@ -28,11 +28,11 @@ from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
 from dtrag.evaluation.judged_questions import judged_name
-from dtrag.packs.regulation_ko.question_concepts import QuestionReading
-from dtrag.packs.regulation_ko.ranking import FEATURES, IMAGINED, SIMILARITY, feature_rows, weights
 from dtrag.ports import NO_QUESTIONS, PackRanking, QueryReading
+from dtrag.regulations.korean.question_concepts import QuestionReading
+from dtrag.regulations.korean.ranking import FEATURES, IMAGINED, SIMILARITY, feature_rows, weights
+from dtrag.regulations.pack import RegulationRanking, by_article
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.regulation_pack import RegulationRanking, by_article
 from dtrag.retrieval.stage_sizes import PACK_ARTICLES
 from dtrag.settings import Settings
 
@@ -41,7 +41,7 @@ C = 0.03
 """Inverse strength of the penalty, on features divided by their standard deviation."""
 FOLDS = 10
 DEPTH = 10
-WEIGHTS = Path(__file__).parents[1] / "src/dtrag/packs/regulation_ko/ranking_weights.json"
+WEIGHTS = Path(__file__).parents[1] / "src/dtrag/regulations/korean/ranking_weights.json"
 
 
 @dataclass

@@ -16,7 +16,7 @@ from typing import Literal
 import docx
 
 from dtrag.core.documents import ChunkedDocument
-from dtrag.packs.regulation_ko.heads import division_head
+from dtrag.regulations.korean.heads import division_head
 
 Id = tuple[str, str, str, int]
 """A provision: code of the regulation, kind, label, occurrence."""

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PROSE = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 EXEMPT = {
-    "in force": ("src/dtrag/packs/", "examples/README.md"),  # the legal term: a provision is in force
+    "in force": ("src/dtrag/regulations/", "examples/README.md"),  # the legal term: a provision is in force
     "nobody": ("src/dtrag/core/answers/grounding.py",),  # a word of negation that sentences are searched for
     "is said": ("src/dtrag/isolation/library.py", "src/dtrag/isolation/worlds.py"),  # questions
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dtrag.adapters.parsers.formats import format_of
 from dtrag.core.documents import ChunkedDocument
-from dtrag.packs.regulation_ko.structure import split
+from dtrag.regulations.korean.structure import split
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

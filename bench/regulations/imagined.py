@@ -23,10 +23,10 @@ import dtrag
 from dtrag.app import App
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.evaluation.judged_questions import judged_name
-from dtrag.packs.regulation_ko import ranking
-from dtrag.packs.regulation_ko.lexicon import Lexicon
+from dtrag.regulations.korean import ranking
+from dtrag.regulations.korean.lexicon import Lexicon
+from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.regulation_pack import RegulationRanking
 
 IMAGINED = Path(__file__).with_name("imagined.jsonl")
 DEPTH = 10

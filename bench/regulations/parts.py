@@ -19,8 +19,8 @@ from typing import Any
 import dtrag
 from dtrag import Answer
 from dtrag.evaluation.judged_questions import missing_groups, shown_parts
-from dtrag.packs.regulation_ko import question_concepts
-from dtrag.retrieval import regulation_pack
+from dtrag.regulations import pack
+from dtrag.regulations.korean import question_concepts
 
 NOT_FOUND = "찾지 못했습니다"
 
@@ -86,5 +86,5 @@ if __name__ == "__main__":
     if "parts" in options.off:
         question_concepts.parts_of = lambda _question: ()
     if "roles" in options.off:
-        regulation_pack.governing = lambda _question, _articles: []
+        pack.governing = lambda _question, _articles: []
     measure(asyncio.run(ask(read(options.questions, options.must, options.half))), show=options.show)

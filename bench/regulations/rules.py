@@ -24,9 +24,9 @@ from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
 from dtrag.core.metrics.ranking import ndcg_at, recall_at
 from dtrag.evaluation.judged_questions import missing_groups, shown_parts
-from dtrag.packs.regulation_ko import question_concepts, ranking
 from dtrag.pipeline.answer import extractive
-from dtrag.retrieval import regulation_pack
+from dtrag.regulations import pack
+from dtrag.regulations.korean import question_concepts, ranking
 from dtrag.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -47,9 +47,9 @@ RULES: Mapping[str, Sequence[Switch]] = {
     **{f"feature {name}": [without_weight(name)] for name in (*ranking.FEATURES, ranking.SIMILARITY)},
     "nearest passages join": [(ranking, "NEAREST_ARTICLES", 0)],
     "score of the regulation in the first score": [(ranking, "REGULATION_SHARE", 0.0)],
-    "factors of addenda and forms": [(regulation_pack, "kind_factor", lambda *_: 1.0)],
+    "factors of addenda and forms": [(pack, "kind_factor", lambda *_: 1.0)],
     "parts of a question": [(question_concepts, "parts_of", lambda _question: ())],
-    "articles that govern nouns": [(regulation_pack, "governing", lambda *_: [])],
+    "articles that govern nouns": [(pack, "governing", lambda *_: [])],
     "further articles": [(extractive, "leading", lambda passages: range(min(1, len(passages))))],
     "definition of a bare word first": [(extractive, "_defining", lambda *_: None)],
     "sentences that refer on last": [(extractive, "refers_on", lambda *_: False)],

@@ -101,16 +101,6 @@ from dtrag.ingestion.folders import FolderPlan as FolderPlan
 from dtrag.ingestion.sources import IngestReport as IngestReport
 from dtrag.ingestion.sources import Progress as Progress
 from dtrag.opening import SyncApp as SyncApp
-from dtrag.packs.regulation_ko.question_entities import (
-    EntityMatch as EntityMatch,
-)
-from dtrag.packs.regulation_ko.question_entities import (
-    EntityType as EntityType,
-)
-from dtrag.packs.regulation_ko.question_entities import (
-    RegulationEntityRecognizer as RegulationEntityRecognizer,
-)
-from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector as AdaptiveTopKSelector
 from dtrag.pipeline.debate.agent import DebateAgent as DebateAgent
 from dtrag.pipeline.debate.engine import DebateEngine as DebateEngine
 from dtrag.pipeline.execution import LangGraphPipeline as LangGraphPipeline
@@ -145,11 +135,21 @@ from dtrag.pipeline.steps import (
 )
 from dtrag.pipeline.timeouts import STEP_TIMEOUTS as STEP_TIMEOUTS
 from dtrag.pipeline.timeouts import execute_with_timeout as execute_with_timeout
+from dtrag.regulations.citation_hops import MultiHopRetriever as MultiHopRetriever
+from dtrag.regulations.korean.question_entities import (
+    EntityMatch as EntityMatch,
+)
+from dtrag.regulations.korean.question_entities import (
+    EntityType as EntityType,
+)
+from dtrag.regulations.korean.question_entities import (
+    RegulationEntityRecognizer as RegulationEntityRecognizer,
+)
+from dtrag.regulations.korean.top_k import AdaptiveTopKSelector as AdaptiveTopKSelector
+from dtrag.regulations.lexicon_reader import MultiStageQueryExpander as MultiStageQueryExpander
+from dtrag.regulations.service import EnhancedSearchService as EnhancedSearchService
 from dtrag.retrieval.cache import ResultCache as ResultCache
 from dtrag.retrieval.engine import HybridSearchEngine as HybridSearchEngine
-from dtrag.retrieval.lexicon_reader import MultiStageQueryExpander as MultiStageQueryExpander
-from dtrag.retrieval.regulation_hops import MultiHopRetriever as MultiHopRetriever
-from dtrag.retrieval.regulations import EnhancedSearchService as EnhancedSearchService
 from dtrag.retrieval.rerank import CrossEncoderReranker as CrossEncoderReranker
 from dtrag.settings import Settings as Settings
 from dtrag.settings import get_env_manager as get_env_manager

@@ -53,8 +53,6 @@ from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.audit import Audit
 from dtrag.governance.evaluations import Evaluations
-from dtrag.governance.lexicon import OwnLexicon
-from dtrag.governance.lexicon_suggestions import LexiconSuggestions
 from dtrag.governance.review import IN_REVIEW, Review
 from dtrag.governance.sessions import Sessions
 from dtrag.governance.taxonomy import TaxonomyVersions
@@ -66,7 +64,6 @@ from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
 from dtrag.ingestion.vectors import VectorFiller
-from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline import reader
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
@@ -76,11 +73,12 @@ from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
+from dtrag.regulations.collection_reader import CollectionReader, read_ahead
+from dtrag.regulations.korean import structure
+from dtrag.regulations.lexicon_reader import LexiconReader
+from dtrag.regulations.own_lexicon import OwnLexicon
+from dtrag.regulations.service import Regulations
 from dtrag.retrieval.document_texts import DocumentTexts
-from dtrag.retrieval.lexicon_reader import LexiconReader
-from dtrag.retrieval.regulation_collection import CollectionReader
-from dtrag.retrieval.regulation_preparation import read_ahead
-from dtrag.retrieval.regulations import Regulations
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
 from dtrag.settings import Settings
 from dtrag.tools.builtin import registry_of
@@ -205,7 +203,6 @@ class App:
             feedback_by=stores.traces.feedback_by,
             answer_of=self.conversations.answer_of,
         )
-        self.lexicon_suggestions = LexiconSuggestions(self.review, self.lexicon)
 
     def _open_search(self, stores: Stores, reranker: Reranker | None) -> None:
         collections = self._collections = CollectionReader(stores.regulations)

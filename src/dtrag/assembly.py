@@ -55,10 +55,10 @@ from dtrag.ports import (
     Reranker,
     Stores,
 )
+from dtrag.regulations.collection_reader import CollectionReader
+from dtrag.regulations.lexicon_reader import LexiconReader
+from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.lexicon_reader import LexiconReader
-from dtrag.retrieval.regulation_collection import CollectionReader
-from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.settings import Settings
 from dtrag.tools.mcp import McpTools

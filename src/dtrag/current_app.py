@@ -34,7 +34,7 @@ class Opened(Protocol[Engine_co, Run_co]):
 
     @property
     def regulations(self) -> Any:
-        """Its regulations (`retrieval.regulations.Regulations`)."""
+        """Its regulations (`regulations.service.Regulations`)."""
 
     @property
     def run(self) -> Run_co:

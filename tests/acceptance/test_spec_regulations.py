@@ -24,7 +24,7 @@ from dtrag import (
     current_app,
 )
 from dtrag.app import open_app
-from dtrag.retrieval.regulations import legacy_search
+from dtrag.regulations.service import legacy_search
 from tests.store import Databases
 
 pytestmark = pytest.mark.usefixtures("patient")

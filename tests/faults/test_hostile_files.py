@@ -23,7 +23,7 @@ from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.core.documents import ParsedDocument
 from dtrag.errors import ParseFailed
 from dtrag.ingestion import chunking
-from dtrag.packs.regulation_ko import structure
+from dtrag.regulations.korean import structure
 from tests.growth import grows_linearly
 from tests.hostile_files import GROWING
 

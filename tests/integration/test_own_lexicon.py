@@ -14,10 +14,10 @@ import pytest_asyncio
 from dtrag.app import App, open_app
 from dtrag.current_app import active
 from dtrag.errors import NoActiveApp, NotFound
-from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon, built_in
+from dtrag.regulations.korean.lexicon import Entry, Lexicon, built_in
+from dtrag.regulations.lexicon_reader import MultiStageQueryExpander
+from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.lexicon_reader import MultiStageQueryExpander
-from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.settings import Settings
 from tests.store import Databases
 

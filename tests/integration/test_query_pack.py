@@ -7,11 +7,11 @@ import pytest
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.packs.regulation_ko.own_entries import as_stored
-from dtrag.packs.regulation_ko.question_concepts import QuestionReading
 from dtrag.ports import QueryPack, Stores
-from dtrag.retrieval.regulation_collection import CollectionReader
-from dtrag.retrieval.regulation_pack import RegulationRanking
+from dtrag.regulations.collection_reader import CollectionReader
+from dtrag.regulations.korean.own_entries import as_stored
+from dtrag.regulations.korean.question_concepts import QuestionReading
+from dtrag.regulations.pack import RegulationRanking
 from tests.builders import NOTHING, branch_nodes, chunk_id, filled
 from tests.integration.stores.test_files import regulation
 

@@ -8,7 +8,7 @@ import pytest
 
 from dtrag.adapters.parsers.formats import format_of
 from dtrag.core.documents import ChunkedDocument
-from dtrag.packs.regulation_ko.structure import split
+from dtrag.regulations.korean.structure import split
 from tests.book_formats import as_markdown, book, write_docx, write_pdf
 from tests.book_formats import provisions as provisions_of
 

@@ -22,15 +22,14 @@ from dtrag.core.chat import Message
 from dtrag.core.provisions import Amendment
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
-from dtrag.packs.regulation_ko.collection import CitableProvision, Collection
-from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
 from dtrag.pipeline.retrieve import paths_in_active_tree
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.ports import IndexSnapshot
-from dtrag.retrieval.regulation_collection import CollectionReader
-from dtrag.retrieval.regulation_pack import RegulationRanking
-from dtrag.retrieval.regulation_preparation import read_ahead
+from dtrag.regulations.collection_reader import CollectionReader, read_ahead
+from dtrag.regulations.korean.collection import CitableProvision, Collection
+from dtrag.regulations.korean.lexicon import Lexicon, built_in
+from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
 from tests.store import Databases
 
@@ -212,7 +211,7 @@ async def test_a_search_continues_when_citations_cannot_be_read(app: App, monkey
     async def broken(*arguments: object) -> None:
         raise DatabaseUnavailable(reason="for the test")
 
-    monkeypatch.setattr("dtrag.retrieval.regulation_pack.follow_citations", broken)
+    monkeypatch.setattr("dtrag.regulations.pack.follow_citations", broken)
     results, metrics = await app.search("등록금 반환은 언제까지인가요", top_k=9)
     assert results and metrics.degraded == ("citations",)
 
@@ -285,13 +284,13 @@ async def test_loading_the_app_reads_regulations_ahead(app: App, monkeypatch: py
     def never(*arguments: object) -> None:
         raise AssertionError("analysed again")
 
-    monkeypatch.setattr("dtrag.packs.regulation_ko.term_coverage.ArticleTerms.of", never)
-    monkeypatch.setattr("dtrag.packs.regulation_ko.collection.citations", never)
+    monkeypatch.setattr("dtrag.regulations.korean.term_coverage.ArticleTerms.of", never)
+    monkeypatch.setattr("dtrag.regulations.korean.collection.citations", never)
     assert (await app.regulations.search("배차 운행"))[0].metadata["regulation"] == "차량관리규정"
     monkeypatch.undo()
     results = await app.regulations.search("차고 위치와 배차", scope=await only(app, "Open"))
     assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
-    monkeypatch.setattr("dtrag.retrieval.regulation_preparation.CACHED_ARTICLES", 20)
+    monkeypatch.setattr("dtrag.regulations.collection_reader.CACHED_ARTICLES", 20)
     assert await read_ahead(app.index, app._collections) == 0, "more than the caches can hold"
 
 
@@ -324,7 +323,7 @@ async def test_a_search_that_cannot_read_the_names_says_so_and_is_not_cached(
         raise DatabaseUnavailable(reason="for the test")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dtrag.retrieval.regulation_pack.named_passages", broken)
+        patched.setattr("dtrag.regulations.pack.named_passages", broken)
         results, metrics = await app.search("장학금 규정 제5조", top_k=9)
     assert results and metrics.degraded == ("references",)
     results, metrics = await app.search("장학금 규정 제5조", top_k=9)
@@ -337,7 +336,7 @@ async def test_citations_that_take_too_long_are_left_out(app: App, monkeypatch: 
     async def late(*arguments: object) -> None:
         await asyncio.sleep(30)
 
-    monkeypatch.setattr("dtrag.retrieval.regulation_pack.follow_citations", late)
+    monkeypatch.setattr("dtrag.regulations.pack.follow_citations", late)
     started = time.monotonic()
     results, metrics = await app.search("재입학은 언제 할 수 있나요", top_k=9)
     assert results and metrics.degraded == ("citations",)
@@ -358,7 +357,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         recorded.append("retrieve")
         return await paths_in_active_tree(state, run)
 
-    monkeypatch.setattr("dtrag.retrieval.lexicon_reader.built_in", load)
+    monkeypatch.setattr("dtrag.regulations.lexicon_reader.built_in", load)
     monkeypatch.setattr("dtrag.pipeline.retrieve.paths_in_active_tree", paths)
     return recorded
 

@@ -21,8 +21,8 @@ from dtrag.core.taxonomy.review import OfferedAnswer, ReviewItem
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.governance.review import IN_REVIEW
-from dtrag.packs.regulation_ko.entry_suggestions import as_toml
 from dtrag.ports import Models
+from dtrag.regulations.korean.entry_suggestions import as_toml
 from dtrag.settings import set_feature_flag
 from tests.integration.books import GARDEN, KITCHEN, shelf
 from tests.store import Databases, Store
@@ -538,13 +538,13 @@ async def test_corrected_questions_suggest_entries_of_the_lexicon(app: App, tmp_
         item = (await app.review.waiting())[0][0]
         await app.review.correct(str(item.item_id), "", passages=[permit])
     for viewer in (LOCAL, who):
-        [best, *_] = await app.lexicon_suggestions.suggest(caller=viewer)
+        [best, *_] = await app.lexicon.suggest(await app.review.corrections(caller=viewer))
         assert (best.spoken, best.support, set(best.official)) == ("차댈곳", 2, {"정기주차권", "발급"})
-    assert await app.lexicon_suggestions.suggest(1, caller=foreign) == []
-    assert await app.lexicon_suggestions.suggest(3) == []
+    assert await app.lexicon.suggest(await app.review.corrections(caller=foreign), 1) == []
+    assert await app.lexicon.suggest(await app.review.corrections(), 3) == []
     added = await app.lexicon.add_toml(as_toml([best]))
     assert [entry.spoken for entry in added] == [("차댈곳",)]
-    assert await app.lexicon_suggestions.suggest() == []
+    assert await app.lexicon.suggest(await app.review.corrections()) == []
 
 
 async def test_the_most_confident_answer_gives_way_in_a_full_queue(app: App, store: Store) -> None:

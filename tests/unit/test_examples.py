@@ -17,7 +17,7 @@ from pypdf import PdfReader
 
 from dtrag.adapters.parsers import hwpx, markdown
 from dtrag.evaluation.judged_questions import letters_and_digits
-from dtrag.packs.regulation_ko.structure import split
+from dtrag.regulations.korean.structure import split
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

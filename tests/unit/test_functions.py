@@ -16,8 +16,8 @@ from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput, NoActiveApp
 from dtrag.pipeline.run import Run
 from dtrag.ports import Embedder, Index
+from dtrag.regulations.service import Regulations
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.regulations import Regulations
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import MemoryIndex, Row
 

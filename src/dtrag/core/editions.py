@@ -8,6 +8,7 @@ replaces or deletes it.
 from __future__ import annotations
 
 import itertools
+import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from dtrag.errors import InvalidInput
 ADDENDUM = "addendum"
 NAMED_WORKS = 3
 """Works that a note names."""
+_NOT_LETTERS = re.compile(r"[\s․·ㆍ・‧･•⸱\-()「」『』]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,11 @@ class Edition:
     def joined(self, work_id: uuid.UUID) -> Edition:
         """The edition as one of this work."""
         return replace(self, work_id=work_id)
+
+
+def folded_name(name: str) -> str:
+    """A regulation's name without white space, middle dots and brackets, as names are compared."""
+    return _NOT_LETTERS.sub("", name)
 
 
 def edition_id(work_id: uuid.UUID, effective_from: date, taken: Collection[uuid.UUID] = ()) -> uuid.UUID:

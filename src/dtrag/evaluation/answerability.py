@@ -19,8 +19,8 @@ from dtrag.core.text.analysis import Analyzer, language, normalise, term_id
 from dtrag.core.text.questions import content_terms, weighted_terms
 from dtrag.evaluation.judged_questions import document_names
 from dtrag.ports import Embedder, Index, speaks
+from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.retrieval.request import CANDIDATES
 
 PASSAGES = 10

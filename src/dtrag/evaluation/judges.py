@@ -16,10 +16,10 @@ from dtrag.core.quality.judgement import Judgement, Relevance
 from dtrag.core.quality.relevancy import AskedConcept
 from dtrag.core.text.analysis import language, sentences
 from dtrag.errors import LanguageModelFailed
-from dtrag.packs.regulation_ko.question_concepts import read
 from dtrag.ports import ChatModel
 from dtrag.ports.models import ClaimChecker
-from dtrag.retrieval.lexicon_reader import lexicon_in_use
+from dtrag.regulations.korean.question_concepts import read
+from dtrag.regulations.lexicon_reader import lexicon_in_use
 
 
 def _judged(claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dtrag.core import lexicon_entry
 from dtrag.core.answers import confidence
-from dtrag.packs.regulation_ko.own_entries import unread
+from dtrag.regulations.korean.own_entries import unread
 
 KNOWN = frozenset(
     {

@@ -9,10 +9,9 @@ from dataclasses import replace
 from datetime import date
 
 from dtrag.core.documents import DOCUMENT_NAMESPACE, Draft
-from dtrag.core.editions import Edition, edition_id, new_work_id
+from dtrag.core.editions import Edition, edition_id, folded_name, new_work_id
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.ingestion.write_guard import WriteGuard
-from dtrag.packs.regulation_ko.catalog import folded_name
 from dtrag.ports import IndexWriter, StoredWork
 
 RULES = "editions-2"

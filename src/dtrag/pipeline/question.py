@@ -3,7 +3,8 @@
 A rewritten follow-up is only searched; the original question is still the one that is answered and shown.
 
 With a language model, the model rewrites the question, using only words of the conversation. If it fails, or without
-one, rules carry words over from earlier questions (core/text/followup.py).
+one, rules carry words over from earlier questions (core/text/followup.py). At the same time it suggests official words
+for everyday questions, by the instructions of the pack.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ MODEL_SHARE = 0.8
 """Share of the step's time that the model has; the rest is for the rules, should the model time out."""
 MAX_TOKENS = 120
 MAX_LENGTH = 400
+MAX_WORD_TOKENS = 60
+MAX_QUESTION = 500
+"""Characters of a question for which the model suggests official words."""
 _MIN_SHARE = 0.5
 """Share of a rewritten question's words that must come from the conversation, and of the original's that it keeps."""
 _NUMBER = re.compile(r"\d+")
@@ -127,3 +131,37 @@ def intent_of(query: str) -> Intent:
     if asks(text, "explanation"):
         return "explanation"
     return "search" if asks(text, "search") else "general"
+
+
+def may_suggest(question: str, run: Run) -> bool:
+    """Whether a model may know official words for the question, where the pack applies."""
+    pack = run.engine.pack
+    return (
+        run.model is not None
+        and pack is not None
+        and not is_greeting(question)
+        and bool(pack.suggestion_rules(question))
+    )
+
+
+async def suggested_words(question: str, run: Run) -> tuple[str, ...]:
+    """The model's official words; () where the pack does not apply to the documents that the caller can see.
+
+    Raises `LanguageModelFailed`, also for a reply without such words, and `Overloaded`.
+    """
+    pack = run.engine.pack
+    if run.model is None or pack is None or not may_suggest(question, run):
+        return ()
+    if not await run.engine.pack_applies(question, run.filters, scope=run.scope):
+        return ()
+    fence = boundary()
+    messages = [
+        Message("system", pack.suggestion_rules(question).format(fence=fence)),
+        Message("user", fenced("The question", neutralised(question[:MAX_QUESTION]), fence)),
+    ]
+    seconds = MODEL_SHARE * budget_of("rewrite")
+    reply = await model_calls.call(run, "rewrite", run.model, messages, max_tokens=MAX_WORD_TOKENS, seconds=seconds)
+    words = pack.suggested_words(reply.text)
+    if not words:
+        raise LanguageModelFailed(model=run.model.id, reason="it wrote no official words.")
+    return tuple(words)

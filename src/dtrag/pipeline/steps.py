@@ -20,8 +20,7 @@ from dtrag.pipeline.answer.citations import highlighted
 from dtrag.pipeline.answer.compose import compose
 from dtrag.pipeline.answer.grounding import verify
 from dtrag.pipeline.debate.engine import debate
-from dtrag.pipeline.official_words import may_suggest, suggested
-from dtrag.pipeline.question import by_rules, intent_of, standalone
+from dtrag.pipeline.question import by_rules, intent_of, may_suggest, standalone, suggested_words
 from dtrag.pipeline.recall import show_cases
 from dtrag.pipeline.retrieve import GREETED, UNJUDGED
 from dtrag.pipeline.run import Run
@@ -54,7 +53,7 @@ async def rewrite(state: PipelineState) -> PipelineState:
 async def _official_words(state: PipelineState, run: Run) -> tuple[str, ...]:
     question, _ = by_rules(state.query, run.history)
     try:
-        return await suggested(question, run)
+        return await suggested_words(question, run)
     except (LanguageModelFailed, Overloaded, DatabaseUnavailable) as error:
         _LOG.info("no official words: %s", error)
         state.degraded.append("official_words")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Protocol
 
 from dtrag.core.access.scope import Scope, Viewer
@@ -88,6 +89,15 @@ class QueryPack(Protocol):
         Whether the pack applies to the query may depend on the documents that `viewer` may see.
         """
 
+    def suggestion_rules(self, query: str) -> str:
+        """The system prompt for a language model that suggests official words; "" for a query that needs none.
+
+        The field `{fence}` is the line around the query in the prompt.
+        """
+
+    def suggested_words(self, reply: str) -> Sequence[str]:
+        """The official words in the model's reply."""
+
     async def named(
         self,
         query: str,
@@ -125,6 +135,9 @@ class QueryPack(Protocol):
 
     async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
         """Chunk id -> what the reader of an answer from this passage should know, in the language of the query."""
+
+    def of_day(self, passage: SearchResult, day: date) -> SearchResult:
+        """The passage without the words that are known to be newer than the day."""
 
     async def changed(
         self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope

@@ -23,7 +23,6 @@ from dtrag.errors import InvalidInput
 from dtrag.ports import Embedder, Index, NamedPassages, QueryPack, check_identity, model_for
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
-from dtrag.retrieval.day_texts import fetch_of_day, is_earlier
 from dtrag.retrieval.engine_statistics import EnginePerformance, EngineStatistics
 from dtrag.retrieval.hybrid import HybridRetriever, Ranking
 from dtrag.retrieval.imagined import ImaginedRetriever
@@ -38,6 +37,7 @@ from dtrag.retrieval.request import (
     SearchArguments,
     SearchTarget,
     WeightChoice,
+    is_earlier,
     passage_count,
     query_text,
     require_scope,
@@ -118,7 +118,7 @@ class HybridSearchEngine:
         self._lexical = LexicalRetriever(db_manager, self._analyzer)
         self._vector = VectorRetriever(db_manager, self._embedder)
         self._imagined = ImaginedRetriever(db_manager, self._analyzer)
-        self._passages = Passages(db_manager, self._analyzer, reranker)
+        self._passages = Passages(db_manager, self._analyzer, reranker, pack)
         self._pack = pack
         self._runner = SearchRunner(db_manager, self._analyzer, self._passages, pack)
         self._scope = require_scope(scope) if scope is not None else None
@@ -209,9 +209,9 @@ class HybridSearchEngine:
         return Search(request, await self._target(request.filters, request.scope), config, limits)
 
     @property
-    def has_pack(self) -> bool:
-        """Whether there is a pack that may apply to a search."""
-        return self._pack is not None
+    def pack(self) -> QueryPack | None:
+        """The pack that may apply to a search."""
+        return self._pack
 
     async def pack_applies(
         self, query: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None
@@ -241,9 +241,7 @@ class HybridSearchEngine:
         named = await self._pack.named(query, target.snapshot, target.scope, earlier=earlier, documents=documents)
         if named is None:
             return None
-        passages = await fetch_of_day(
-            self._index, named.chunk_ids, target.scope, target.snapshot.taxonomy, target.filters
-        )
+        passages = await self._passages.of_day(named.chunk_ids, target)
         return named, [replace(passages[key], hybrid_score=1.0) for key in named.chunk_ids if key in passages]
 
     async def followed(
@@ -258,7 +256,7 @@ class HybridSearchEngine:
         target = await self._target(SearchFilters.parse(filters, self.filter_keys), self._viewer(scope))
         followed = await self._pack.followed(passages, target.snapshot, target.scope)
         sources = {key: each.source for each in reversed(followed) for key in each.cited}
-        cited = await fetch_of_day(self._index, list(sources), target.scope, target.snapshot.taxonomy, target.filters)
+        cited = await self._passages.of_day(list(sources), target)
         return followed, [
             replace(passage, metadata={**passage.metadata, "cited_by": sources[key]}) for key, passage in cited.items()
         ]

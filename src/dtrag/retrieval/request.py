@@ -188,6 +188,11 @@ class SearchTarget:
         return bool(self.snapshot.settings.get("rebuilding"))
 
 
+def is_earlier(scope: Scope) -> bool:
+    """Whether the day of the scope is before today."""
+    return scope.as_of is not None and scope.as_of < valid_day(Scope(scope.nodes))
+
+
 def query_text(query: object) -> str:
     """The query without characters that PostgreSQL cannot store. Raises `InvalidInput`."""
     if not isinstance(query, str):

@@ -10,8 +10,7 @@ from typing import Protocol
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import Analyzer
-from dtrag.ports import Index
-from dtrag.retrieval.day_texts import fetch_of_day
+from dtrag.ports import Index, QueryPack
 from dtrag.retrieval.highlight import highlights
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.request import SearchTarget
@@ -53,16 +52,27 @@ class RerankOutcome:
 class Passages:
     """Fetches, reranks and highlights the passages of one engine's searches."""
 
-    def __init__(self, index: Index, analyzer: Analyzer, reranker: ResultReranker | None) -> None:
+    def __init__(
+        self, index: Index, analyzer: Analyzer, reranker: ResultReranker | None, pack: QueryPack | None = None
+    ) -> None:
         self._index = index
+        self._pack = pack
         self._analyzer = analyzer
         self.reranker: ResultReranker = reranker if reranker is not None else CrossEncoderReranker()
+
+    async def of_day(self, chunk_ids: Sequence[str], target: SearchTarget) -> dict[str, SearchResult]:
+        """Chunk id -> passage, as `Index.fetch`; as of a day, without the words that are known to be newer."""
+        passages = await self._index.fetch(chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
+        day = target.scope.as_of
+        if day is None or self._pack is None:
+            return passages
+        return {key: self._pack.of_day(passage, day) for key, passage in passages.items()}
 
     async def fetch(self, chunk_ids: Sequence[str], target: SearchTarget, ranking: Ranking) -> list[SearchResult]:
         """The passages with the scores of the ranking, in the order of the ids; without those deleted since."""
         if not chunk_ids:
             return []
-        passages = await fetch_of_day(self._index, chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
+        passages = await self.of_day(chunk_ids, target)
         lexical, vector = ranking.lexical.scores, ranking.vector.scores
         return [
             passages[key].with_scores(lexical.get(key, 0.0), vector.get(key, 0.0), ranking.fused.get(key, 0.0))

@@ -10,23 +10,19 @@ from dataclasses import dataclass, replace
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchResult, TodaysResults
-from dtrag.core.editions import changed_later
+from dtrag.core.editions import changed_later, missing_editions_note
 from dtrag.core.metrics.ranking import diversity_ratio
 from dtrag.core.query_expansion import QueryExpansion, TopKChoice
 from dtrag.core.statements import stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError
-from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading
+from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading, valid_day
 from dtrag.retrieval.config import EngineConfig
-from dtrag.retrieval.day_texts import is_earlier
-from dtrag.retrieval.edition_notes import missing_editions
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import Candidates, HybridRetriever, Ranking
 from dtrag.retrieval.imagined import nearness
-from dtrag.retrieval.multihop import mentioned_passages, vector_shares, with_linked
-from dtrag.retrieval.regulation_hops import cited_passages
-from dtrag.retrieval.regulation_references import named_first
-from dtrag.retrieval.request import DEFAULT_TOP_K, SearchArguments, SearchTarget
+from dtrag.retrieval.multihop import cited_passages, mentioned_passages, vector_shares, with_linked
+from dtrag.retrieval.request import DEFAULT_TOP_K, SearchArguments, SearchTarget, is_earlier
 from dtrag.retrieval.results import Passages, RerankOutcome
 from dtrag.retrieval.stage_sizes import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
 from dtrag.retrieval.time_limits import TimeLimits
@@ -218,20 +214,20 @@ class SearchRunner:
             imagined = await nearness(self._index, target, ranking.imagined, chunk_ids)
             pack_ranking = await self._pack.ranked(reading, passages, target.caller, imagined)
             findings = pack_ranking.findings
-            passages = pack_ranking.passages if named is None else named_first(pack_ranking.passages, named)
+            passages = pack_ranking.passages if named is None else _named_first(pack_ranking.passages, named)
             passages = passages[: max(search.request.top_k, RERANKED_PASSAGES)]
             try:
                 async with asyncio.timeout(limits.citations):
                     cited = await self._pack.cited(passages, target.snapshot, target.caller)
                     links = await cited_passages(self._index, target, ranking, passages, cited, weights=search.weights)
-                    return await with_linked(self._index, target, passages, links), findings
+                    return await with_linked(self._passages, target, passages, links), findings
             except (TimeoutError, DtragError):
                 degraded.append("citations")
         elif search.config.hops > 1 and is_hybrid and len(chunk_ids) > LINKED_AFTER:
             try:
                 async with asyncio.timeout(limits.mentions):
                     links = await mentioned_passages(self._index, target, ranking, passages, search.weights)
-                    return (await with_linked(self._index, target, passages, links))[: len(chunk_ids)], findings
+                    return (await with_linked(self._passages, target, passages, links))[: len(chunk_ids)], findings
             except TimeoutError:
                 degraded.append("mentions")
         return passages, findings
@@ -247,6 +243,20 @@ class SearchRunner:
             return results, ()
         explainer = Explainer(self._index, self._analyzer, request, search.target, ranking, reranked.scores, expansions)
         return await explainer.explained(results), await explainer.absences(results)
+
+
+async def missing_editions(index: Index, scope: Scope, *, korean: bool) -> str:
+    """Of which works in scope no text of the day that was asked for is stored; "" without such a day, or for none."""
+    if scope.as_of is None or scope.as_of == valid_day(Scope(scope.nodes)):
+        return ""
+    return missing_editions_note(await index.work_beginnings(scope), scope.as_of, korean=korean)
+
+
+def _named_first(results: Sequence[SearchResult], named: NamedPassages) -> list[SearchResult]:
+    """The results with the named provisions first, in the order of the question, with the score 1."""
+    order = {key: place for place, key in enumerate(named.chunk_ids)}
+    first = sorted((hit for hit in results if hit.chunk_id in order), key=lambda hit: order[hit.chunk_id])
+    return [replace(hit, hybrid_score=1.0) for hit in first] + [hit for hit in results if hit.chunk_id not in order]
 
 
 def _with_added_terms(request: SearchArguments, reading: QueryReading | None) -> SearchArguments:

@@ -10,7 +10,7 @@ import pytest
 from dtrag.core.documents import ChunkedDocument, ParsedDocument
 from dtrag.core.editions import StoredEdition, parse_date, passage_label, validity
 from dtrag.errors import InvalidInput
-from dtrag.packs.regulation_ko.structure import split
+from dtrag.regulations.korean.structure import split
 from tests.amendments import History, histories
 
 AMENDMENTS = 300

@@ -76,7 +76,7 @@ def test_advice_names_routes_that_exist() -> None:
 
 def test_messages_of_the_layers_below_name_no_command_that_has_a_request() -> None:
     unknown = set()
-    for layer in ("core", "packs", "governance", "retrieval", "pipeline", "tools", "adapters"):
+    for layer in ("core", "regulations", "governance", "retrieval", "pipeline", "tools", "adapters"):
         for file in (SOURCE / layer).rglob("*.py"):
             source = re.sub(r'"""[\s\S]*?"""', "", file.read_text("utf-8"))
             commands = (match[1] for match in _COMMAND.finditer(source))

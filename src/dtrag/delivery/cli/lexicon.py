@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dtrag.app import App
     from dtrag.core.lexicon_entry import LexiconEntry
+    from dtrag.regulations.korean.entry_suggestions import Suggestion
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words and their official synonyms.")
 
@@ -41,7 +42,7 @@ def list_entries(
 
     The entries of the field own were added here and can be removed.
     """
-    from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, built_in
+    from dtrag.regulations.korean.lexicon import OWN_FIELD, built_in
 
     rows = [{"field": OWN_FIELD, **plain(entry)} for entry in _own_entries(context, direct=direct)] + [
         {"field": entry.field, "number": None, "spoken": list(entry.spoken), "official": list(entry.official)}
@@ -71,8 +72,8 @@ def check(
 ) -> int:
     """Show the entries that match a question, and its unknown words."""
     from dtrag.core.text.questions import content
-    from dtrag.packs.regulation_ko.lexicon import built_in, words_of
-    from dtrag.packs.regulation_ko.own_entries import for_matching
+    from dtrag.regulations.korean.lexicon import built_in, words_of
+    from dtrag.regulations.korean.own_entries import for_matching
 
     text = question_of(question)
     own = for_matching(_own_entries(context, direct=direct))
@@ -167,8 +168,12 @@ def suggest(
 
     Nothing is added: review the file first.
     """
-    suggested = with_app(context, lambda opened: opened.lexicon_suggestions.suggest(least))
-    from dtrag.packs.regulation_ko.entry_suggestions import as_toml
+
+    async def computed(opened: App) -> list[Suggestion]:
+        return await opened.lexicon.suggest(await opened.review.corrections(), least)
+
+    suggested = with_app(context, computed)
+    from dtrag.regulations.korean.entry_suggestions import as_toml
 
     if as_json:
         show_json({"suggestions": [suggestion.as_dict() for suggestion in suggested]})

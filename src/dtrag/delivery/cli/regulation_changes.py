@@ -73,7 +73,7 @@ def _differences(context: typer.Context, compared: Sequence[str], *, direct: boo
         for path in paths:
             if not path.is_file():
                 raise InvalidInput(f"There is no file {path}. With a regulation: dtrag regulations diff NAME DATE DATE")
-        from dtrag.packs.regulation_ko.changes import file_differences
+        from dtrag.regulations.korean.changes import file_differences
 
         settings = invocation(context).settings()
         before, after = (run_async(_regulations(settings, path)) for path in paths)
@@ -86,7 +86,7 @@ def _differences(context: typer.Context, compared: Sequence[str], *, direct: boo
 
 async def _regulations(settings: Settings, path: Path) -> list[ChunkedDocument]:
     """The regulations in a file. Raises `InvalidInput` for a file without any, or that cannot be read."""
-    from dtrag.packs.regulation_ko.structure import split
+    from dtrag.regulations.korean.structure import split
 
     documents = await documents_of(settings, path)
     regulations = [regulation for document in documents for regulation in split(document) or ()]

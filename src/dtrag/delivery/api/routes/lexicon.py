@@ -12,7 +12,7 @@ from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, caller_of
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
-from dtrag.packs.regulation_ko.own_entries import MAX_ENTRIES, MAX_FORMS, MAX_LENGTH, MAX_OFFICIAL, MIN_LENGTH
+from dtrag.regulations.korean.own_entries import MAX_ENTRIES, MAX_FORMS, MAX_LENGTH, MAX_OFFICIAL, MIN_LENGTH
 
 router = APIRouter(route_class=JsonRoute, tags=["lexicon"])
 MAX_NUMBER = 2**31 - 1

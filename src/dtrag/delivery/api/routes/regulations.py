@@ -18,8 +18,8 @@ from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import QUESTION_FAILURES, JsonRoute, Offset, StrictBody, failures
 from dtrag.delivery.api.schemas.search import AsOf, Text
-from dtrag.packs.regulation_ko.citations import Kind
-from dtrag.packs.regulation_ko.verification.check import MAX_TEXT
+from dtrag.regulations.korean.citations import Kind
+from dtrag.regulations.korean.verification.check import MAX_TEXT
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 
 T = TypeVar("T")

@@ -1,0 +1,110 @@
+"""Reads and caches the regulations that a caller may see, as citations need them: names and outlines, no texts."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Hashable, Mapping, Sequence
+
+from cachetools import LRUCache
+
+from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.documents import SearchResult
+from dtrag.core.provisions import RegulationText
+from dtrag.ports import Index, IndexSnapshot, RegulationStore, valid_day
+from dtrag.regulations.korean.collection import CitableProvision, Collection, Regulation
+from dtrag.regulations.korean.term_coverage import CACHED_ARTICLES, article_terms
+
+CACHED_COLLECTIONS = 64
+"""Scopes whose collections are cached."""
+CACHED_REGULATIONS = 20_000
+"""Regulations that are cached without their texts, for all scopes together."""
+READ_AT_ONCE = 64
+"""Regulations per read: what has been read stays cached when the caller's time limit ends the rest."""
+
+
+class CollectionReader:
+    """Collections by state of the index and scope.
+
+    After every change of the index or the taxonomy, the database lists the regulations of a scope again. A regulation
+    itself is read again only when its text has changed.
+    """
+
+    def __init__(self, store: RegulationStore) -> None:
+        self._store = store
+        self._collections: LRUCache[Hashable, Collection] = LRUCache(CACHED_COLLECTIONS)
+        self._regulations: LRUCache[tuple[uuid.UUID, bytes], Regulation] = LRUCache(CACHED_REGULATIONS)
+        self._reading = asyncio.Lock()
+
+    @property
+    def store(self) -> RegulationStore:
+        """Where the regulations are read from."""
+        return self._store
+
+    async def read(self, snapshot: IndexSnapshot, scope: Scope) -> Collection:
+        """The regulations in scope."""
+        key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes, valid_day(scope))
+        if key not in self._collections:
+            async with self._reading:  # a hundred questions after a start read them once, not a hundred times
+                if key not in self._collections:
+                    self._collections[key] = await self._read(scope)
+        return self._collections[key]
+
+    async def _read(self, scope: Scope) -> Collection:
+        versions = await self._store.versions(scope)
+        regulations = {
+            key: regulation
+            for key, version in versions.items()
+            if (regulation := self._regulations.get((key, version))) is not None
+        }
+        unread = [key for key in versions if key not in regulations]
+        for first in range(0, len(unread), READ_AT_ONCE):
+            texts = await self._store.read(unread[first : first + READ_AT_ONCE], scope)
+            for regulation in await asyncio.to_thread(_without_texts, texts):
+                regulations[regulation.document_id] = regulation
+                self._regulations[regulation.document_id, versions[regulation.document_id]] = regulation
+        present = [regulations[key] for key in versions if key in regulations]
+        return await asyncio.to_thread(Collection.of, present)
+
+
+def _without_texts(texts: Sequence[RegulationText]) -> list[Regulation]:
+    return [Regulation.of(text) for text in texts]
+
+
+ANALYSED_AT_ONCE = 50
+"""Provisions per read: some 20 ms of processor time in a thread."""
+PAUSE_SECONDS = 0.02
+"""Pause after each read, for requests that arrive meanwhile."""
+
+
+async def read_ahead(index: Index, collections: CollectionReader) -> int:
+    """Fill the caches of passages, of the terms of articles and of their citations; returns the number of provisions.
+
+    A larger collection than the caches can hold is not read. What the caches contain is never shown without a check
+    in the scope of a caller.
+    """
+    snapshot = await index.snapshot()
+    if not await index.holds_kind("regulation", EVERYTHING):
+        return 0
+    collection = await collections.read(snapshot, EVERYTHING)
+    sources = list(collection.sources.values())
+    if len(sources) > CACHED_ARTICLES:
+        return 0
+    for first in range(0, len(sources), ANALYSED_AT_ONCE):
+        part = sources[first : first + ANALYSED_AT_ONCE]
+        keys = [key for source in part for key in source.chunk_ids]
+        passages = await index.fetch(keys, EVERYTHING, snapshot.taxonomy)
+        await asyncio.to_thread(_analyse, collection, part, passages)
+        await asyncio.sleep(PAUSE_SECONDS)
+    return len(sources)
+
+
+def _analyse(collection: Collection, sources: Sequence[CitableProvision], passages: Mapping[str, SearchResult]) -> None:
+    for source in sources:
+        pieces = [passages[key] for key in source.chunk_ids if key in passages]
+        text = "\n".join(piece.text for piece in pieces)
+        if pieces:
+            metadata = pieces[0].metadata
+            article_terms(str(metadata.get("regulation") or ""), str(metadata.get("article_title") or ""), "", text)
+        if collection.cached_cited_names(source) is None:
+            collection.cited_names(source, text)
