@@ -9,7 +9,7 @@ import pytest
 from dtrag.adapters.postgres import index_reader
 from dtrag.delivery.api import clients
 from dtrag.delivery.api.middleware import audit as audited
-from dtrag.delivery.api.routes import documents
+from dtrag.delivery.api.routes import uploads
 from dtrag.governance import audit
 from dtrag.ingestion import folders, reading, sources
 from dtrag.pipeline import traces
@@ -38,9 +38,9 @@ STATEMENTS = [
     ("docs/how-to/audit.md", f"at most {audited.CHEAP_REFUSALS_PER_MINUTE} refusals a minute"),
     ("docs/how-to/keys.md", f"to {clients.FAILURES_PER_MINUTE} a minute from one address"),
     ("docs/how-to/keys.md", f"A key may make {Settings().rate_per_minute} requests a minute"),
-    ("docs/reference/http.md", f"parts `files` (at most {documents.MAX_FILES})"),
+    ("docs/reference/http.md", f"parts `files` (at most {uploads.MAX_FILES})"),
     ("docs/reference/http.md", f"at most {sources.SHOWN_DOCUMENTS:,} for each file"),
-    ("docs/explanation/security.md", f"At most {documents.MAX_FILES} files"),
+    ("docs/explanation/security.md", f"At most {uploads.MAX_FILES} files"),
     ("docs/explanation/pipeline.md", f"| 1 | `intent` | {S['intent']} |"),
     ("docs/explanation/pipeline.md", f"| `rewrite` | {O['rewrite']} |"),
     ("docs/explanation/pipeline.md", f"| 2 | `retrieve` | {S['retrieve']} |"),

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.routes.documents import display_name
+from dtrag.delivery.api.routes.uploads import display_name
 from tests.api.shape import FORM, assert_failure, file_form, form
 
 

@@ -9,9 +9,8 @@ import pytest
 from fastapi import FastAPI
 
 from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.clients import FAILURES_PER_MINUTE, parse_address
+from dtrag.delivery.api.clients import FAILURES_PER_MINUTE, parse_address, trusted_networks
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.middleware.forwarding import trusted_networks
 from dtrag.delivery.api.routes.health import FEATURES
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings

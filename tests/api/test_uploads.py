@@ -16,7 +16,8 @@ from fastapi import FastAPI
 from starlette.types import Message
 
 from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.dependencies import Service, UploadFolder
+from dtrag.delivery.api.dependencies import Service
+from dtrag.delivery.api.routes.uploads import UploadFolder
 from dtrag.ingestion.sources import IngestReport
 from dtrag.settings import Settings
 from tests.api.shape import BOUNDARY, assert_failure, file_form

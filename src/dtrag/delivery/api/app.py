@@ -19,10 +19,10 @@ from dtrag import __version__
 from dtrag.adapters.error_reports import error_reports
 from dtrag.app import App, open_app
 from dtrag.delivery.api import errors
-from dtrag.delivery.api.dependencies import Service, UploadFolder
+from dtrag.delivery.api.clients import Forwarding, trusted_networks
+from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.middleware.audit import Audited
 from dtrag.delivery.api.middleware.authentication import Authentication
-from dtrag.delivery.api.middleware.forwarding import Forwarding, trusted_networks
 from dtrag.delivery.api.middleware.origins import PUBLIC, Cors, PageOrigins, origins_of
 from dtrag.delivery.api.middleware.request_guard import BodyLimit, Guard, Pacing, RequestLog
 from dtrag.delivery.api.request_tasks import cancelled
@@ -32,13 +32,9 @@ from dtrag.delivery.api.routes import (
     cbr,
     chat,
     conversations,
-    docs,
-    document_texts,
     documents,
-    evaluations,
     filters,
     health,
-    isolation,
     keys,
     lexicon,
     openai,
@@ -46,10 +42,8 @@ from dtrag.delivery.api.routes import (
     regulations,
     review,
     search,
-    session,
     taxonomy,
-    tools,
-    traces,
+    uploads,
 )
 from dtrag.delivery.api.routes import settings as settings_routes
 from dtrag.delivery.api.routing import failures
@@ -66,32 +60,31 @@ ABOUT = """Answers over an organisation's documents, with the passages that prov
 
 Every failure has the body `{"detail": "<one sentence>", "type": "<kind>", "request_id": "<id>"}`."""
 
-OPEN_ROUTES = (health, page, session)
-"""Modules whose routes answer without a key, or declare their failures without one themselves."""
+OPEN_ROUTES = (health.router, page.router, keys.session_router)
+"""Routes that answer without a key, or declare their failures without one themselves."""
 KEYED_ROUTES = (
-    search,
-    chat,
-    conversations,
-    traces,
-    document_texts,
-    documents,
-    regulations,
-    review,
-    cbr,
-    taxonomy,
-    lexicon,
-    agents,
-    tools,
-    filters,
-    audit,
-    isolation,
-    keys,
-    settings_routes,
-    evaluations,
-    docs,
-    openai,
+    search.router,
+    chat.router,
+    conversations.router,
+    conversations.trace_router,
+    uploads.router,
+    documents.router,
+    regulations.router,
+    review.router,
+    cbr.router,
+    taxonomy.router,
+    lexicon.router,
+    agents.router,
+    settings_routes.tool_router,
+    filters.router,
+    audit.router,
+    audit.evaluation_router,
+    keys.router,
+    settings_routes.router,
+    page.docs_router,
+    openai.router,
 )
-"""Modules whose routes need a key where keys are required, and are limited in rate."""
+"""Routes that need a key where keys are required, and are limited in rate."""
 
 _NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False)
 # FastAPI would otherwise look into the environment for exporters, and export what requests were about.
@@ -148,18 +141,18 @@ def create_app(settings: Settings) -> FastAPI:
     )
     api.state.service = service
     errors.install(api)
-    for module in OPEN_ROUTES:
-        api.include_router(module.router)
-    for module in KEYED_ROUTES:
-        api.include_router(module.router, responses=failures(401, 429))
+    for router in OPEN_ROUTES:
+        api.include_router(router)
+    for router in KEYED_ROUTES:
+        api.include_router(router, responses=failures(401, 429))
     return api
 
 
-def serve_opened(opened: App, settings: Settings, uploads: Path, isolation: IsolationRuns) -> FastAPI:
+def serve_opened(opened: App, settings: Settings, folder: Path, isolation: IsolationRuns) -> FastAPI:
     """The service over an app that is already open and stays so, for the isolation test: its lifespan is not run."""
     api = create_app(settings)
     service: Service = api.state.service
-    service.opened, service.uploads, service.isolation = opened, uploads, isolation
+    service.opened, service.uploads, service.isolation = opened, folder, isolation
     return api
 
 
@@ -202,8 +195,8 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.cases.on_feedback = service.telemetry.cases.voted
         service.telemetry.admission.loads = service.opened.run.admission.loads
         await _warn_of_settings(service.opened)
-        uploads = await asyncio.to_thread(UploadFolder.open, service.settings.data_dir)
-        service.uploads = uploads.path
+        upload_folder = await asyncio.to_thread(uploads.UploadFolder.open, service.settings.data_dir)
+        service.uploads = upload_folder.path
         filling = asyncio.create_task(service.opened.vectors.serve())
         try:
             yield
@@ -211,7 +204,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
             service.stopping = True
             await cancelled(filling)
             await service.isolation.close()
-            await asyncio.to_thread(uploads.close)
+            await asyncio.to_thread(upload_folder.close)
     service.opened = None
 
 
@@ -225,9 +218,9 @@ async def _warn_of_settings(app: App) -> None:
 
 def _limits(settings: Settings) -> Callable[[Scope], int]:
     """Maximum bytes of a body, by route."""
-    uploads = settings.max_upload_mb << 20
+    upload_bytes = settings.max_upload_mb << 20
 
     def limit(scope: Scope) -> int:
-        return uploads if scope["path"] == "/documents" else JSON_LIMIT
+        return upload_bytes if scope["path"] == "/documents" else JSON_LIMIT
 
     return limit

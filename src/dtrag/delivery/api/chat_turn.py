@@ -17,9 +17,8 @@ from dtrag.core.chat import Message
 from dtrag.core.conversation import conversation_id
 from dtrag.core.documents import Answer
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.permissions import caller_of
+from dtrag.delivery.api.permissions import caller_of, refuse_bypass
 from dtrag.errors import InvalidInput, StorageFull
 from dtrag.pipeline.run import Emit
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse

@@ -1,20 +1,24 @@
-"""`GET /audit` and `GET /audit/verify`: the audit log, for administrators of the whole tree."""
+"""The audit log, the isolation test, and kept evaluations, for administrators of the whole tree."""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.access.audit_chain import AuditLine, ChainHead, ChainVerdict, Decision
+from dtrag.core.evaluation_run import EvaluationRun, RunReport, RunSummary
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.routing import failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
+from dtrag.governance.evaluations import MAX_LISTED
+from dtrag.isolation.runs import State
 
-router = APIRouter(tags=["audit"], dependencies=ADMIN_WHOLE_TREE)
+router = APIRouter(route_class=JsonRoute, tags=["audit"], dependencies=ADMIN_WHOLE_TREE)
 
 MAX_LIMIT = 1_000
 MAX_NUMBER = 2**63 - 1
@@ -84,3 +88,76 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 def _without_nul(text: str | None) -> str | None:
     """PostgreSQL stores no NUL, so no line contains one."""
     return None if text is None else text.replace("\x00", "")
+
+
+class IsolationBody(StrictBody):
+    """What a run tests. More requests take longer: about a minute for a thousand."""
+
+    requests: int = Field(1_000, ge=50, le=100_000, description="Minimum number of requests.")
+    documents: int = Field(500, ge=10, le=100_000, description="Documents of the test index.")
+    nodes: int = Field(50, ge=4, le=2_000, description="Categories of the test index.")
+    live: bool = Field(False, description="Test the index of the service; nothing is written.")
+
+
+class IsolationShape(BaseModel):
+    """The last run of the isolation test in this service."""
+
+    model_config = ConfigDict(from_attributes=True)
+    state: State = Field(description="never, running, finished or failed.")
+    started_at: str | None = Field(description="When it was started, ISO 8601 in UTC; null for never.")
+    finished_at: str | None = Field(description="When it ended.")
+    outcome: Literal["isolated", "leaks"] | None = Field(
+        description="isolated: no response differed, nothing from outside was returned; null without a report."
+    )
+    report: dict[str, Any] | None = Field(description="The report of `dtrag audit isolation --json`.")
+    problem: str = Field(description="Why there is no report; empty otherwise.")
+
+
+@router.get("/isolation", responses=failures(403, 503))
+async def last_isolation_test(request: Request) -> IsolationShape:
+    """The state and the report of the last run since the service was started."""
+    return IsolationShape.model_validate(service_of(request).isolation.last)
+
+
+@router.post(
+    "/isolation",
+    status_code=202,
+    responses=failures(400, 403, 409, 413, 415, 422, 503, 507),
+)
+async def start_isolation_test(request: Request, body: IsolationBody) -> IsolationShape:
+    """Start the isolation test; GET /isolation has its report when it is done.
+
+    It runs in a process of its own, with a temporary index on the same database server.
+    """
+    service = service_of(request)
+    return IsolationShape.model_validate(service.isolation.start(service.settings, body.model_dump()))
+
+
+evaluation_router = APIRouter(tags=["evaluations"], dependencies=ADMIN_WHOLE_TREE)
+
+
+class RunList(BaseModel):
+    """The kept runs, the newest first."""
+
+    evaluations: list[RunSummary] = Field(description="The runs.")
+
+
+@evaluation_router.get("/evaluations", responses=failures(403, 404, 422, 503))
+async def evaluations(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="Maximum number of entries.")] = 20,
+    after: Annotated[
+        str | None, Query(max_length=100, description="Only runs older than the one with this id.")
+    ] = None,
+) -> RunList:
+    """The runs that `dtrag eval ... --keep` stored, the newest first."""
+    runs = await app_of(request).evaluations.newest(limit, after)
+    return RunList(evaluations=runs)
+
+
+@evaluation_router.get("/evaluations/{run_id}", responses=failures(403, 404, 422, 503))
+async def evaluation(request: Request, run_id: str) -> RunReport:
+    """One run with its questions."""
+    run: EvaluationRun = await app_of(request).evaluations.get(run_id)
+    request.state.subjects = [str(run.run_id)]
+    return await asyncio.to_thread(run.report)

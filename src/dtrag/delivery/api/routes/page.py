@@ -1,16 +1,87 @@
-"""`GET /` and the files of the built web page. Where it is not built, `/` is a landing page, in English or Korean."""
+"""The built web page, or a landing page in English or Korean; the description of the routes as page and OpenAPI."""
 
 from __future__ import annotations
 
+from html import escape
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
 from dtrag.delivery.api.built_page import BuiltPage, PageFile
 from dtrag.delivery.api.dependencies import service_of
-from dtrag.delivery.api.permissions import ASSETS, WIDGET
-from dtrag.delivery.api.routes import docs
+from dtrag.delivery.api.permissions import ASSETS, READ, WIDGET
+
+Schema = dict[str, Any]
+"""A part of an OpenAPI description."""
+docs_router = APIRouter(include_in_schema=False, dependencies=READ)
+
+DOCS_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}"
+    "code{background:#8882;padding:.1em .3em;border-radius:.2em}h2{margin-top:2rem}li{margin:.2rem 0}"
+    ":root{color-scheme:light dark}"
+)
+
+
+@docs_router.get("/docs", response_class=HTMLResponse)
+async def docs(request: Request) -> HTMLResponse:
+    """The routes as one self-contained page without scripts."""
+    return HTMLResponse(render(request.app.openapi()), headers={"Content-Security-Policy": DOCS_POLICY})
+
+
+@docs_router.get("/openapi.json", response_class=JSONResponse)
+async def openapi(request: Request) -> JSONResponse:
+    """The OpenAPI description."""
+    return JSONResponse(request.app.openapi())
+
+
+def render(schema: Schema) -> str:
+    """HTML of an OpenAPI description: each operation with its inputs and responses."""
+    operations = [
+        _operation(method, path, operation, schema)
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
+    info = schema["info"]
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(info['title'])}</title>"
+        f"<style>{STYLE}</style><h1>{escape(info['title'])} {escape(info['version'])}</h1>"
+        f"<p>{escape(info['description'])}</p><p>For programs: <a href=/openapi.json>/openapi.json</a></p>"
+        + "".join(operations)
+    )
+
+
+def _operation(method: str, path: str, operation: Schema, schema: Schema) -> str:
+    inputs = [*operation.get("parameters", []), *_fields(operation.get("requestBody", {}), schema)]
+    listed = "".join(
+        f"<li><code>{escape(field['name'])}</code> {escape(field.get('description') or '')}</li>" for field in inputs
+    )
+    responses = "".join(
+        f"<li><code>{escape(status)}</code> {escape(response['description'])}</li>"
+        for status, response in operation["responses"].items()
+    )
+    return (
+        f"<h2><code>{escape(method.upper())} {escape(path)}</code></h2>"
+        f"<p>{escape(operation.get('description', ''))}</p>"
+        + (f"<h3>Takes</h3><ul>{listed}</ul>" if listed else "")
+        + f"<h3>Answers</h3><ul>{responses}</ul>"
+    )
+
+
+def _fields(body: Schema, schema: Schema) -> list[Schema]:
+    fields: list[Schema] = []
+    for content in body.get("content", {}).values():
+        declared = content["schema"]
+        if "$ref" in declared:
+            declared = schema["components"]["schemas"][declared["$ref"].rsplit("/", 1)[1]]
+        fields.extend({"name": name, **field} for name, field in declared.get("properties", {}).items())
+    return fields
+
 
 router = APIRouter(include_in_schema=False)
 
@@ -115,10 +186,10 @@ def landing(request: Request) -> HTMLResponse:
     language = preferred(request.headers.get("accept-language", ""))
     title, text = TEXTS[language]
     page = (
-        f"<!doctype html><html lang={language}><meta charset=utf-8><title>dtrag</title><style>{docs.STYLE}</style>"
+        f"<!doctype html><html lang={language}><meta charset=utf-8><title>dtrag</title><style>{STYLE}</style>"
         f"<h1>dtrag</h1><p>{title}</p><p>{text}</p>"
     )
-    headers = {"Content-Security-Policy": docs.POLICY, "Vary": "Accept-Language", "Content-Language": language}
+    headers = {"Content-Security-Policy": DOCS_POLICY, "Vary": "Accept-Language", "Content-Language": language}
     return HTMLResponse(page, headers=headers)
 
 

@@ -15,9 +15,8 @@ from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.errors import ValidationProblem, sentence, validation_sentence
-from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.permissions import READ, caller_of
+from dtrag.delivery.api.permissions import READ, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import QUESTION_FAILURES, JsonRoute, failures
 from dtrag.delivery.api.schemas.search import (

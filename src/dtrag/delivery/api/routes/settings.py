@@ -1,18 +1,21 @@
-"""`GET /settings`, for administrators of the whole tree; `GET /statements/{language}`: sentences of the service."""
+"""Settings, sentences and tools of the service."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
-from dtrag.delivery.api.dependencies import service_of
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ
-from dtrag.delivery.api.routing import failures
+from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.delivery.api.middleware.audit import add_subjects
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.delivery.texts import korean_settings, korean_statements
 from dtrag.logs import redact
 from dtrag.settings import FLAGS, flag
+from dtrag.tools.listing import listing
+from dtrag.tools.mcp import ServerStatus, ToolStatus
 
 router = APIRouter()
 
@@ -82,3 +85,54 @@ async def statements(
 ) -> dict[str, str]:
     """The texts of statements by code; `{name}` in a text stands for the value of that name."""
     return korean_statements()
+
+
+tool_router = APIRouter(route_class=JsonRoute, tags=["tools"])
+
+WAIT_S = 2.0
+"""Maximum wait for MCP servers that have not listed their tools yet; a later response is used the next time."""
+
+
+class ApproveBody(StrictBody):
+    """An approval."""
+
+    fingerprint: str = Field(
+        pattern="^[0-9a-fA-F]{64}$",
+        description="Of the tool that you reviewed; if the tool has changed since, it is not approved (409).",
+    )
+
+
+class ToolList(BaseModel):
+    """The tools and MCP servers."""
+
+    tools: list[ToolStatus] = Field(description="Built-in tools first, by name; readers see only usable ones.")
+    servers: list[ServerStatus] = Field(description="The MCP servers; [] unless the caller is an administrator.")
+
+
+@tool_router.get("/tools", responses=failures(403, 503), dependencies=READ)
+async def tools(request: Request) -> ToolList:
+    """The usable tools; administrators also see tools that wait for approval, and the MCP servers."""
+    app = app_of(request)
+    caller = caller_of(request)
+    listed, servers = await listing(app.tools, app.mcp, WAIT_S)
+    is_admin = caller.may("admin") and not caller.access.grants
+    return ToolList(tools=[tool for tool in listed if is_admin or tool.usable], servers=servers if is_admin else [])
+
+
+@tool_router.post(
+    "/tools/{name}/approve", responses=failures(400, 403, 404, 409, 413, 415, 422, 503), dependencies=ADMIN_WHOLE_TREE
+)
+async def approve(request: Request, name: str, body: ApproveBody) -> ToolStatus:
+    """Approve a tool of an MCP server in its current form. A changed tool must be approved again."""
+    add_subjects(request, [name[:130]])
+    return await app_of(request).mcp.approve(name, body.fingerprint, caller=caller_of(request))
+
+
+@tool_router.delete(
+    "/tools/{name}/approve", status_code=204, responses=failures(403, 404, 422, 503), dependencies=ADMIN_WHOLE_TREE
+)
+async def revoke(request: Request, name: str) -> Response:
+    """Revoke an approval: the tool is no longer executed."""
+    add_subjects(request, [name[:130]])
+    await app_of(request).mcp.revoke(name, caller=caller_of(request))
+    return Response(status_code=204)

@@ -1,19 +1,163 @@
-"""Uvicorn with its own acceptor: connections are accepted only while the limit allows it."""
+"""HTTP/1.1 with limits: connections are accepted only while their number allows it, and idle ones end in time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import errno
+import fcntl
+import json
 import logging
 import socket
-from collections.abc import Callable, Iterator
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+import h11
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
-from dtrag.delivery.api.connections import Connections
-from dtrag.delivery.api.server.http_protocol import HttpProtocol
+from dtrag.delivery.api.connections import (
+    ALWAYS_ANSWERED,
+    LEAST_IDLE_S,
+    ConnectionLimits,
+    Connections,
+    refusal,
+    too_many_connections,
+)
 from dtrag.delivery.api.server.owner_socket import OwnerSocket, is_owner
+
+
+class HttpProtocol(H11Protocol):
+    """One connection. It is idle until the head of a request has arrived, and after the response."""
+
+    def __init__(
+        self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], connections: Connections
+    ) -> None:
+        super().__init__(config, server_state, app_state)
+        self._connections = connections
+        self._waiting_since = time.monotonic()
+        self._head_begun = False
+        self._refused = False
+        self._has_answered = False
+        self._sending_until: float | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)
+        if not self._connections.admit(self):
+            self._refused = True
+            self.app = _refusing(self.app)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._connections.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        super().data_received(data)
+        if self.idle_since() is not None:
+            self._note_head()
+
+    def on_response_complete(self) -> None:
+        """The response is complete; further data belongs to the next request."""
+        self._head_begun, self._has_answered = False, True
+        self._waiting_since = time.monotonic()
+        super().on_response_complete()
+        if self._refused:
+            self.transport.close()
+        elif self.idle_since() is not None:
+            self._note_head()
+
+    def _note_head(self) -> None:
+        """Record when the head of the next request began to arrive."""
+        begun = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        if begun and not self._head_begun:
+            self._waiting_since = time.monotonic()
+        self._head_begun = begun
+
+    def idle_since(self) -> float | None:
+        """See `TrackedConnection`."""
+        busy = self.cycle is not None and not self.cycle.response_complete
+        return None if busy or self.transport.is_closing() else self._waiting_since
+
+    def has_unread(self) -> bool:
+        """See `TrackedConnection`."""
+        return any(fcntl.ioctl(self.transport.get_extra_info("socket"), termios.FIONREAD, bytes(4)))
+
+    def close_idle(self) -> None:
+        """See `TrackedConnection`."""
+        if self._has_answered:
+            self.transport.close()
+        else:  # its first request may be on its way
+            detail, headers = refusal()
+            self.send_failure(503, "Overloaded", detail, headers)
+
+    def enforce(self, now: float, limits: ConnectionLimits) -> None:
+        """See `TrackedConnection`."""
+        if self.transport.is_closing() or self.flow.write_paused:
+            self._enforce_reading(now, limits)
+            return
+        self._sending_until = None
+        since = self.idle_since()
+        if since is None or now - since <= self._patience(limits):
+            return
+        if self.conn.their_state is h11.IDLE and self.has_unread():
+            return  # not the client is late, but this process
+        if self._head_begun:
+            self.send_failure(408, "RequestTimeout", "The head of the request did not come in time.")
+        elif self.conn.their_state is h11.SEND_BODY:
+            self.transport.abort()  # the response did not wait for the body, which the client still sends
+        else:
+            self.transport.close()
+
+    def _patience(self, limits: ConnectionLimits) -> float:
+        """Maximum seconds in the current state without a request."""
+        if self._refused:
+            return LEAST_IDLE_S
+        between_requests = self.cycle is not None and self.conn.their_state is h11.IDLE and not self._head_begun
+        return limits.idle if between_requests else limits.head
+
+    def _enforce_reading(self, now: float, limits: ConnectionLimits) -> None:
+        """Close the connection if its client does not read the response in time."""
+        if self._sending_until is None:
+            self._sending_until = now + limits.patience(self.transport.get_write_buffer_size())
+        elif now > self._sending_until:
+            self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """Respond to invalid HTTP."""
+        self.send_failure(400, "BadRequest", msg)
+
+    def send_failure(self, status: int, kind: str, detail: str, more: Mapping[str, str] | None = None) -> None:
+        """Send an error outside of a request, therefore without an id, and close the connection."""
+        body = json.dumps({"detail": detail, "type": kind, "request_id": None}).encode()
+        headers = {"Content-Type": "application/json", "Connection": "close", "Content-Length": str(len(body))}
+        headers |= more or {}
+        try:
+            for event in (
+                h11.Response(status_code=status, headers=list(headers.items())),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        except h11.LocalProtocolError:
+            pass  # a response has begun already: only closing is possible
+        self.transport.close()
+
+
+def _refusing(app: ASGIApp) -> ASGIApp:
+    """The application of a refused connection: only the liveness route is answered."""
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        await (app if scope["path"] == ALWAYS_ANSWERED else too_many_connections)(scope, receive, send)
+
+    return refuse
+
 
 _LOG = logging.getLogger(__name__)
 

@@ -98,7 +98,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
         log_config=None,
         access_log=False,  # our log line has the route instead of the address
         server_header=False,
-        proxy_headers=False,  # forwarding.py reads them, from the proxies in the settings only
+        proxy_headers=False,  # clients.py reads them, from the proxies in the settings only
         ws="none",
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=max(1, settings.stop_seconds),
