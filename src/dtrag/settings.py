@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -48,9 +47,9 @@ def address_without_credentials(address: str) -> str:
     """
     scheme, separator, rest = address.rpartition("://") if address.count("://") == 1 else ("", "", address)
     user, at, place = rest.rpartition("@")
-    if re.search(r"[?#]", user):  # whether the @ ends a password or is part of the query is unknown
+    if "?" in user or "#" in user:  # whether the @ ends a password or is part of the query is unknown
         return f"{scheme}{separator}***"
-    path = re.split(r"[?#]", place, maxsplit=1)[0]
+    path = place.partition("?")[0].partition("#")[0]
     ending = "?***" if path != place else ""
     return f"{scheme}{separator}{'***@' if at else ''}{path}{ending}"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from dtrag.core.text.analysis import ANALYZER, Analyzer, normalise
+from dtrag.core.text.patterns import HANGUL
 from dtrag.errors import InvalidInput, MissingExtra
 from dtrag.settings import Settings
 
@@ -18,7 +18,6 @@ MARK = "ㅁ:"
 """Keeps a morpheme apart from the bigram that is spelled the same, so that each has statistics of its own."""
 CONTENT = frozenset({"NNG", "NNP", "NNB", "NR", "NP", "VV", "VA", "XR", "MAG", "SL", "SN"})
 """Tags that carry content: nouns, verbs, adjectives, roots, adverbs, foreign words, numbers (Sejong tag set)."""
-_HANGUL = re.compile(r"[가-힣]")
 
 
 class Morphemes:
@@ -29,13 +28,13 @@ class Morphemes:
         self._lock = threading.Lock()
 
     def __call__(self, text: str) -> list[str]:
-        if not _HANGUL.search(text):
+        if not HANGUL.search(text):
             return []
         kiwi = self._loaded()
         with self._lock:
             tokens = kiwi.tokenize(normalise(text))
         return [
-            MARK + token.form for token in tokens if token.tag.split("-")[0] in CONTENT and _HANGUL.search(token.form)
+            MARK + token.form for token in tokens if token.tag.split("-")[0] in CONTENT and HANGUL.search(token.form)
         ]
 
     def load(self) -> None:

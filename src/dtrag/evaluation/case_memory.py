@@ -249,13 +249,14 @@ _KOREAN_OPENINGS = ("혹시 ", "궁금한데요, ", "안녕하세요. ", "질문
 _ENGLISH_OPENINGS = ("Hi, quick question: ", "I was wondering, ", "Hello, ", "Could you tell me: ")
 _KOREAN_CLOSINGS = (" 알려주세요.", " 부탁드립니다.")
 _ENGLISH_CLOSINGS = (" Thanks!", " Please let me know.")
-_ASKED = re.compile(r"(무엇|누구|언제|어디)(?:인가|인가요|입니까|일까|일까요)\s*\??$")
 _KOREAN_ENDINGS = (
-    (_ASKED, (r"\1입니까?", r"\1인가요?", r"\1인지 궁금합니다")),
-    (re.compile(r"은\?$"), ("은 무엇인가요?",)),
-    (re.compile(r"는\?$"), ("는 무엇인가요?",)),
-    (re.compile(r"나요\s*\??$"), ("나", "나요")),
-    (re.compile(r"습니까\s*\??$"), ("나요?",)),
+    (
+        r"(무엇|누구|언제|어디)(?:인가|인가요|입니까|일까|일까요)\s*\??$",
+        (r"\1입니까?", r"\1인가요?", r"\1인지 궁금합니다"),
+    ),
+    (r"([은는])\?$", (r"\1 무엇인가요?",)),
+    (r"나요\s*\??$", ("나", "나요")),
+    (r"습니까\s*\??$", ("나요?",)),
 )
 _FIRST_SYLLABLE, _VOWELS, _FINALS = ord("가"), 21, 28
 _SIMILAR_VOWELS = {1: 5, 5: 1, 10: 15, 15: 10, 3: 7, 7: 3}
@@ -290,8 +291,8 @@ def _ending(question: str, chance: random.Random) -> str:
     if not _is_korean(question):
         return question.rstrip("? ").lower()
     for pattern, endings in _KOREAN_ENDINGS:
-        if pattern.search(question):
-            return pattern.sub(chance.choice(endings), question)
+        if re.search(pattern, question):
+            return re.sub(pattern, chance.choice(endings), question)
     return question
 
 

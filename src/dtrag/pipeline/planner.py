@@ -122,13 +122,10 @@ MAX_LENGTH = 200
 MAX_QUESTION = 2_000
 """Characters of a question that are considered."""
 _SPELLINGS = str.maketrans({"×": "*", "÷": "/", "−": "-", "–": "-", "^": "**"})
-_WORDS = (
-    (re.compile(r"(?<=\d)\s*(?:더하기|plus)\s*(?=\d)", re.I), " + "),
-    (re.compile(r"(?<=\d)\s*(?:빼기|minus)\s*(?=\d)", re.I), " - "),
-    (re.compile(r"(?<=\d)\s*(?:곱하기|times|multiplied by)\s*(?=\d)", re.I), " * "),
-    (re.compile(r"(?<=\d)\s*(?:나누기|divided by)\s*(?=\d)", re.I), " / "),
-    (re.compile(r"(?<=\d)\s*(?:퍼센트|프로(?![가-힣])|per ?cent\b)", re.I), "%"),
-)
+_WORDS = {"더하기": "+", "plus": "+", "빼기": "-", "minus": "-", "곱하기": "*", "times": "*", "multiplied by": "*"}
+_WORDS |= {"나누기": "/", "divided by": "/"}
+_OPERATOR = re.compile(rf"(?<=\d)\s*({'|'.join(_WORDS)})\s*(?=\d)", re.I)
+_PER_CENT = re.compile(r"(?<=\d)\s*(?:퍼센트|프로(?![가-힣])|per ?cent\b)", re.I)
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _UNITS = r"(?:원|명|개|점|달러|시간|일|학점|won|dollars?)?"
 _LARGE = {"천": 1_000, "만": 10_000, "억": 100_000_000}
@@ -138,7 +135,6 @@ _SHARE_EN = re.compile(rf"(?<![\d.\-/])({_NUMBER})\s?%\s(?:of|from)\s(?:[$₩€
 _RUN = re.compile(r"(?<![\w.#])[\d(\-.][\d\s.()+\-*/%]{1,400}(?![A-Za-z#])")
 _PERCENT = re.compile(rf"({_NUMBER})\s?%(?!\s?[\d(])")
 _OPERATION = re.compile(r"[\d)]\s*(?:\*\*|[+\-*/])\s*[-+(]*[\d.]")
-_UNMISTAKABLE = re.compile(r"[+*]")
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d{2}\s?[-/.]\s?\d{1,2}(?:\s?[-/.]\s?\d{1,2})?(?!\d)")
 _ASKING = explained(
     r"\b(?:what(?:'s| is| are)?|how (?:much|many)|is|calculate|compute|evaluate|please|the (?:result|value) of)\b"
@@ -155,8 +151,7 @@ def expression_of(question: str) -> str | None:
     """An expression for the calculator, of digits, brackets and + - * /, or None. Nothing is computed."""
     text = unicodedata.normalize("NFKC", question[:MAX_QUESTION]).translate(_SPELLINGS)
     text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
-    for words, sign in _WORDS:
-        text = words.sub(sign, text)
+    text = _PER_CENT.sub("%", _OPERATOR.sub(lambda match: f" {_WORDS[match[1].lower()]} ", text))
     return _percentage(text) or _operations(text)
 
 
@@ -177,7 +172,7 @@ def _operations(text: str) -> str | None:
         candidate = _balanced(_PERCENT.sub(r"(\1 / 100)", match.group().strip()).rstrip(" .+-*/%"))
         if not (_OPERATION.search(candidate) and _is_arithmetic(candidate)):
             continue
-        if _is_requested(_without(text, match), sure=_UNMISTAKABLE.search(candidate) is not None):
+        if _is_requested(_without(text, match), sure=not {"+", "*"}.isdisjoint(candidate)):
             return " ".join(candidate.split())
     return None
 

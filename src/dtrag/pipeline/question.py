@@ -9,7 +9,6 @@ for everyday questions, by the instructions of the pack.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -18,7 +17,7 @@ from dtrag.core.prompt_fence import boundary, fenced
 from dtrag.core.text.analysis import normalise, terms
 from dtrag.core.text.followup import content_words, kind_of, standing_alone
 from dtrag.core.text.hidden_characters import neutralised
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import DIGITS, explained
 from dtrag.core.text.question_words import asks
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
@@ -42,7 +41,6 @@ MAX_QUESTION = 500
 """Characters of a question for which the model suggests official words."""
 _MIN_SHARE = 0.5
 """Share of a rewritten question's words that must come from the conversation, and of the original's that it keeps."""
-_NUMBER = re.compile(r"\d+")
 
 _INSTRUCTIONS = """\
 You rewrite the last question of a conversation so that it can be understood without the conversation.
@@ -103,7 +101,7 @@ def _is_based_on(rewritten: str, question: str, conversation: Sequence[str]) -> 
     new = set(terms(rewritten))
     if not new or len(rewritten) > max(MAX_LENGTH, 2 * len(question)):
         return False
-    if not {*_NUMBER.findall(rewritten)} <= {*_NUMBER.findall(" ".join((question, *conversation)))}:
+    if not {*DIGITS.findall(rewritten)} <= {*DIGITS.findall(" ".join((question, *conversation)))}:
         return False
     return len(new & known) >= _MIN_SHARE * len(new) and (not own or len(new & own) >= _MIN_SHARE * len(own))
 

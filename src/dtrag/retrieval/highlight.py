@@ -11,7 +11,15 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from dtrag.core.text.analysis import CJK, LATIN_OR_OTHER, Analyzer, normalise, terms
+from dtrag.core.text.analysis import (
+    CJK,
+    LATIN_OR_OTHER,
+    Analyzer,
+    normalise,
+    terms,
+    without_apostrophes,
+    without_possessive,
+)
 from dtrag.core.text.questions import content
 
 Span = tuple[int, int]
@@ -19,8 +27,6 @@ Span = tuple[int, int]
 _WORD = re.compile(rf"(?P<article>제 *\d{{1,4}} *조(?:의 *\d{{1,3}})?)|(?P<run>[가-힣]+|[{CJK}]+)|{LATIN_OR_OTHER}")
 """The words that `core/text/analysis.py` makes terms of, in a text that keeps its blanks; a test compares the two."""
 _PART = re.compile(r"[a-z0-9]+(?:['’][a-z0-9]+)*")
-_APOSTROPHE = re.compile("['’]")
-_POSSESSIVE = re.compile(r"['’]s$")
 _SPACE = re.compile(r"\s")
 _SIMPLE = re.compile(r"[ -~가-힣]+")
 """Characters that fold alone, to one character: ASCII without control characters, and syllables of Hangul."""
@@ -70,13 +76,13 @@ def _matches(folded: str, query_terms: frozenset[str]) -> Iterator[Span]:
 
 def _inside(token: str, query_terms: frozenset[str]) -> Iterator[Span]:
     """The matching spans of a Latin word with signs: the whole word if it is one term, else its matching parts."""
-    whole = _POSSESSIVE.sub("", token)
+    whole = without_possessive(token)
     first = _terms(token)[0]
-    if first in query_terms and (not first.isalnum() or _APOSTROPHE.sub("", whole).isalnum()):
+    if first in query_terms and (not first.isalnum() or without_apostrophes(whole).isalnum()):
         yield 0, len(whole)
         return
     for part in _PART.finditer(whole):
-        if not query_terms.isdisjoint(_terms(_APOSTROPHE.sub("", part.group()))):
+        if not query_terms.isdisjoint(_terms(without_apostrophes(part.group()))):
             yield part.span()
 
 

@@ -23,7 +23,6 @@ LONGEST = 600.0
 _COMMON = {"tools", "start_seconds", "answer_seconds"}
 _STDIO = {"command", "env", "folder"} | _COMMON
 _HTTP = {"url", "headers"} | _COMMON
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OURS = frozenset(
     ("accept", "accept-encoding", "content-type", "content-length", "host", "mcp-session-id", "transfer-encoding")
@@ -132,7 +131,7 @@ def _address(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variable(where: str, name: Any) -> None:
-    if not (isinstance(name, str) and _VARIABLE.fullmatch(name)):
+    if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
         # The value may be the secret itself: it is not repeated.
         raise InvalidInput(f"{where}: name the variable of the environment that holds the value, not the value.")
 

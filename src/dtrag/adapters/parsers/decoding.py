@@ -33,7 +33,6 @@ _PLAUSIBLE = re.compile(
     "[\t\n\r\x20-\x7e\u00a0-\u024f\u0370-\u052f\u1100-\u11ff\u2010-\u203a\u3000-\u318f가-힣\uff00-\uffef]"
 )
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_TAGS = re.compile("[\U000e0000-\U000e007f]")
 _DROPPED = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufeff\U000e0000-\U000e007f]")
 _SUSPECT = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ud800-\udfff\ufeff\U000e0000-\U000e007f]")
 
@@ -50,7 +49,7 @@ def clean(text: str) -> Cleaned:
     """NFC text with `\\n` line ends, without NUL and other C0 controls, lone surrogates, BOMs and tag characters."""
     tags = 0
     if _SUSPECT.search(text):
-        tags = sum(1 for _ in _TAGS.finditer(text))
+        tags = sum("\U000e0000" <= character <= "\U000e007f" for character in text)
         text = _DROPPED.sub("", _LINE_ENDS.sub("\n", text))
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
         text = unicodedata.normalize("NFC", text)

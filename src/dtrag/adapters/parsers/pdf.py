@@ -61,7 +61,7 @@ _APPENDIX = re.compile(rf"{_APPENDIX_MARK}(?=$|\s?{_OPENING}|\s[^의에과와을
 _APPENDIX_ALONE = re.compile(rf"{_APPENDIX_MARK}(?:\s?[<〈(\[](?:개정|신설|삭제|변경)[^<>〈〉()\[\]]*[>〉)\]])*")
 """The mark of an appendix without its title, which is below it."""
 _OPEN_MARK = re.compile(r"[<〈](?:개정|신설|삭제)[^<>〈〉()]{0,400}$")
-_MARK_CONTINUES = re.compile(r"\d|개정|신설|삭제|[>〉]")
+_MARK_CONTINUES = ("개정", "신설", "삭제", ">", "〉")
 """An amendment mark that is broken at the margin, and the beginning of the next line."""
 TAIL = 500
 """Last characters of a paragraph that decide whether the next line continues it."""
@@ -284,7 +284,8 @@ def reflow(lines: Sequence[str], *, keeps_blanks: bool = False) -> Iterator[str]
     for raw in lines:
         line = " ".join(raw.split())
         is_short = len(line) < full
-        is_inside_mark = _MARK_CONTINUES.match(line) is not None and _OPEN_MARK.search(paragraph.tail) is not None
+        continues = line[:1].isdecimal() or line.startswith(_MARK_CONTINUES)
+        is_inside_mark = continues and _OPEN_MARK.search(paragraph.tail) is not None
         is_alone = _is_alone(line) or (is_title and len(line) <= LONGEST_APPENDIX_LINE)
         is_ending = _is_ending(paragraph, line)
         if paragraph and (not line or (not is_inside_mark and not is_ending and (is_alone or _begins(line)))):

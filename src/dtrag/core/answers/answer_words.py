@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dtrag.core.text.analysis import normalise
 from dtrag.core.text.linguistics import counted_answer
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import DIGITS, explained
 from dtrag.core.text.question_words import asks
 
 MAX_SPANS = 6
@@ -38,7 +38,6 @@ _DATE = explained(
     finds=("2024년 3월 1일", "오전 9시"),
     refuses=("3일", "3:1"),
 )
-_DIGITS = re.compile(r"\d+")
 _NO_NAME = (
     r"(?!(?:The|On|In|At|By|For|If|When|A|An|All|Every|No|Each|This|That|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday"
     rf"|Sunday|{MONTH})\b)"
@@ -73,7 +72,7 @@ def answer_words(question: str, quotation: str) -> tuple[Span, ...]:
 
     Only of the kind of value that the question asks for, and not those that the question itself contains.
     """
-    known, figures = normalise(question).replace(" ", ""), set(_DIGITS.findall(question))
+    known, figures = normalise(question).replace(" ", ""), set(DIGITS.findall(question))
     quotation = quotation[:LONGEST_READ]
     excluded = [mark.span() for mark in _NO_VALUE.finditer(quotation)]
     spans: list[Span] = []
@@ -81,7 +80,7 @@ def answer_words(question: str, quotation: str) -> tuple[Span, ...]:
         for match in pattern.finditer(quotation):
             start, end = _trimmed(quotation, match.start(), match.end())
             value = normalise(quotation[start:end]).replace(" ", "")
-            numbers = _DIGITS.findall(value)
+            numbers = DIGITS.findall(value)
             is_new = not figures.issuperset(numbers) if numbers else value not in known
             if value and is_new and _is_apart((start, end), (*spans, *excluded)):
                 spans.append((start, end))

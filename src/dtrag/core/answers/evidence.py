@@ -14,6 +14,7 @@ from itertools import pairwise
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import STOP_WORDS, normalise, term_id, terms
+from dtrag.core.text.patterns import DIGITS
 from dtrag.core.text.question_words import asks
 from dtrag.core.text.questions import content, weighted_terms
 from dtrag.core.text.sentences import analysed_sentences
@@ -45,7 +46,6 @@ PACK_SIGNALS: Mapping[str, str] = {
 }
 """Signals of the regulation pack, present when it ranked the passages."""
 
-_DIGITS = re.compile(r"\d+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]*")
 
 
@@ -145,8 +145,8 @@ def _lead(falling: Sequence[float]) -> float:
 
 
 def _numbers_missing(question: str, text: str) -> float:
-    numbers = set(_DIGITS.findall(normalise(question)))
-    return float(not numbers <= set(_DIGITS.findall(text))) if numbers else 0.0
+    numbers = set(DIGITS.findall(normalise(question)))
+    return float(not numbers <= set(DIGITS.findall(text))) if numbers else 0.0
 
 
 def _names_missing(question: str, text: str) -> float:
@@ -158,4 +158,4 @@ def _names_missing(question: str, text: str) -> float:
 def _kind(question: str, sentence: str) -> float:
     if not asks(question, "figure"):
         return 0.0
-    return 1.0 if _DIGITS.search(sentence) else -1.0
+    return 1.0 if DIGITS.search(sentence) else -1.0

@@ -24,7 +24,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, term_id, terms
 from dtrag.core.text.linguistics import counted_answer
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import FIGURE, explained
 from dtrag.core.text.question_words import asks, count
 from dtrag.core.text.questions import content, weighted_terms
 
@@ -69,7 +69,6 @@ FOCUS_TERMS = 2
 """Last terms of a Korean question's content that say what it asks for."""
 
 _DATE = re.compile(rf"\b1\d{{3}}\b|\b20\d\d\b|\d{{1,4}}\s?[년월]|centur|\b{MONTH}\b")
-_FIGURE = re.compile(r"\d[\d,.]*")
 _COUNTED = re.compile(r"[일이삼사오육칠팔구십백천두세네]+\s?(?:명|개|회|일|년|월|학기|학점|원|권|시간|차례|번)")
 _LIMIT = re.compile(
     r"초과|이내|통산|한도|이하|까지|넘[지겨어을]|최대|at most|maximum|up to|no more than|limit|within", re.I
@@ -134,7 +133,7 @@ class QuestionTerms:
         self.counted = frozenset(map(term_id, terms(counted[1]))) if counted else frozenset()
         self.counter = counted_answer(question)
         self.value = self.counter if count(question, "interrogative", "relative") <= 1 else None
-        self.figures = frozenset(_FIGURE.findall(question))
+        self.figures = frozenset(FIGURE.findall(question))
         self.asks = {meaning: asks(question, meaning) for meaning in ("date", "number", "limit", "person")}
 
     @staticmethod
@@ -147,7 +146,7 @@ class QuestionTerms:
     def has_value(self, text: str) -> bool:
         """Whether the text has a value of the only kind that the question asks for, which is not in the question."""
         return self.value is not None and any(
-            self.figures.isdisjoint(_FIGURE.findall(value[0])) for value in self.value.finditer(text)
+            self.figures.isdisjoint(FIGURE.findall(value[0])) for value in self.value.finditer(text)
         )
 
     def part(self, matched: frozenset[int]) -> float:
@@ -238,7 +237,7 @@ def _of_kind(question: QuestionTerms, sentence: Candidate) -> dict[str, float]:
     if asks["date"]:
         values["date"] = float(_DATE.search(text) is not None)
     if asks["number"]:
-        is_new = any(figure not in question.figures for figure in _FIGURE.findall(text))
+        is_new = any(figure not in question.figures for figure in FIGURE.findall(text))
         values["number"] = float(is_new or _COUNTED.search(text) is not None)
     if question.counter is not None:
         values["counter"] = float(question.counter.search(text) is not None)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.text.analysis import STOP_WORDS, clean
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import LATIN, explained
 from dtrag.core.text.question_words import words_for
 
 BREAK = "|"
@@ -69,9 +69,8 @@ _MISSPELT = {
 }  # fmt: skip
 _MISSPELLING = re.compile("|".join(_MISSPELT))
 _ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
-_LATIN = re.compile("[A-Za-z]+")
 _LAUGHING = re.compile("[ㅠㅜㅡ]+|[ㅋㅎ]{2,}")
-_APOSTROPHE = re.compile("['’‘`]")
+_APOSTROPHES = str.maketrans("", "", "'’‘`")
 _SPACES = re.compile(r"[\"“”„«»「」『』()\[\]]|(?<=[^\W\d_])[-‐–](?=[^\W\d_])")
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|[^\W\d_]+|\S")
 _LEFT_OUT = frozenset(("please", "pls", "plz"))
@@ -186,7 +185,7 @@ def _spelt(question: str) -> str:
         is_name = not shouted and len(word) > 1 and word.isupper() and word.lower() in STOP_WORDS
         return word if is_name else word.lower()
 
-    text = "".join(each if each.isascii() else each.casefold() for each in _LATIN.sub(folded, text))
+    text = "".join(each if each.isascii() else each.casefold() for each in LATIN.sub(folded, text))
     for pattern, full in _CONTRACTIONS:
         text = pattern.sub(full, text)
     return _MISSPELLING.sub(lambda match: _MISSPELT[match.group()], text)
@@ -208,7 +207,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
 
 
 def _without_chatter(clause: _Clause) -> _Clause:
-    text = " ".join(_SPACES.sub(" ", _APOSTROPHE.sub("", clause.text)).split())
+    text = " ".join(_SPACES.sub(" ", clause.text.translate(_APOSTROPHES)).split())
     question = _TRAILING.sub("", _LEADING.sub("", text)).strip()
     is_chatter = any(_CHATTER.search(each) or _REQUEST.fullmatch(each) for each in (text, question))
     return _Clause("" if is_chatter else question, clause.before_comma)

@@ -16,7 +16,7 @@ from dtrag.core.cases.normal_form import compact, is_korean, normal_form
 LONGEST = 600
 """Characters of a question that are interpreted; a longer one is only ever the same as itself."""
 _DOUBLED = re.compile(r"(.)\1")
-_INFLECTED = re.compile("(?:ing|ed|er)s?$")
+_INFLECTED = ("ing", "ings", "ed", "eds", "er", "ers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def _is_mistyped(left: str, right: str, written: str) -> bool:
         return False
     if len(shorter) < len(longer):
         is_doubled = len(shorter) >= 7 and _DOUBLED.sub(r"\1", left) == _DOUBLED.sub(r"\1", right)
-        return len(longer) == len(shorter) + 1 and is_doubled and not _INFLECTED.search(shorter)  # filing and filling
+        return len(longer) == len(shorter) + 1 and is_doubled and not shorter.endswith(_INFLECTED)  # filing and filling
     at = next(place for place, pair in enumerate(zip(left, right, strict=True)) if pair[0] != pair[1])
     exchanged = left[:at] + left[at : at + 2][::-1] + left[at + 2 :]
     return len(left) >= 8 and exchanged == right and 1 <= at < len(left) - 4  # complaint and compliant

@@ -10,6 +10,7 @@ from functools import lru_cache
 from dtrag.core.answers.grounding import denied
 from dtrag.core.text.analysis import STOP_WORDS, normalise, sentences
 from dtrag.core.text.numbers import numbers_in
+from dtrag.core.text.patterns import DIGITS, HANGUL
 from dtrag.core.text.questions import without_particle
 
 COPIED = 0.7
@@ -67,10 +68,11 @@ def _value(mine: Sequence[str], theirs: Sequence[str], known: set[str], *, nouns
         return ""
     for word in mine:
         bare = _bare(word)
-        number = numbers_in(word) if re.search(r"\d", bare) else frozenset[str]()
-        changed = number and number.isdisjoint(numbers_in(" ".join(theirs))) and re.search(r"\d", " ".join(theirs))
+        number = numbers_in(word) if DIGITS.search(bare) else frozenset[str]()
+        changed = number and number.isdisjoint(numbers_in(" ".join(theirs))) and DIGITS.search(" ".join(theirs))
         name = word[:1].isupper() and bare not in STOP_WORDS
-        noun = nouns and bool(re.match(r"[가-힣]{2,}", bare)) and without_particle(word) != word
+        hangul = HANGUL.match(bare)
+        noun = nouns and hangul is not None and len(hangul[0]) > 1 and without_particle(word) != word
         if changed or (bare not in known and (name or noun or (number and number.isdisjoint(known)))):
             return f"it has “{word}” where the passage has “{' '.join(theirs)[:60]}”"
     return ""

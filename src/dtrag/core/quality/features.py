@@ -21,6 +21,7 @@ from dtrag.core.answers.grounding import (
 from dtrag.core.quality.opposites import contradicting_words, quantifiers
 from dtrag.core.text.analysis import STOP_WORDS, normalise, terms
 from dtrag.core.text.numbers import NUMBER
+from dtrag.core.text.patterns import HANGUL
 from dtrag.core.text.questions import without_particle
 
 NAMES = (
@@ -63,8 +64,7 @@ FITTING = 0.5
 """Share of a word's beginning that must be in the source for the word to count as present."""
 LATIN_START = 4
 """Letters at the beginning that two English stems must share to be of one family (inhibit, inhibitor)."""
-_HANGUL_WORD = re.compile(r"[가-힣]+")
-_AUXILIARY = re.compile(r"(?:있|없|않|하|한|할|되|된|될|했|됐|수|것|이다|입니다|합니다)")
+_AUXILIARY = ("있", "없", "않", "하", "한", "할", "되", "된", "될", "했", "됐", "수", "것", "이다", "입니다", "합니다")
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+")
 
 
@@ -194,7 +194,7 @@ def _stems(text: str) -> list[str]:
     """Written Korean words without particles, stems of other words, in order."""
     stems: list[str] = []
     for word in normalise(text).split():
-        if hangul := _HANGUL_WORD.search(word):
+        if hangul := HANGUL.search(word):
             stems.append(without_particle(hangul.group()))
         else:
             stems += terms(word)
@@ -206,7 +206,7 @@ def _fit(stem: str, stems: frozenset[str]) -> float:
     if stem in stems:
         return 1.0
     best = max((_shared_start(stem, other) for other in stems if other[:1] == stem[:1]), default=0)
-    if not _HANGUL_WORD.match(stem):
+    if not HANGUL.match(stem):
         return best / len(stem) if best >= LATIN_START else 0.0
     return best / len(stem) if best > 1 or len(stem) == 1 else 0.25 * best
 
@@ -252,7 +252,7 @@ def missing_words(text: str, source: ComparedSource) -> list[str]:
     missing = [
         stem
         for stem in _stems(text)
-        if len(stem) > 1 and _fit(stem, source.stems) < FITTING and not _AUXILIARY.match(stem)
+        if len(stem) > 1 and _fit(stem, source.stems) < FITTING and not stem.startswith(_AUXILIARY)
     ]
     return list(dict.fromkeys(missing))
 

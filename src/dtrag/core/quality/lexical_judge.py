@@ -27,6 +27,7 @@ from dtrag.core.quality.judgement import Judgement
 from dtrag.core.quality.opposites import contradicting_words, quantifiers
 from dtrag.core.text.analysis import language, normalise, terms
 from dtrag.core.text.numbers import numbers_in
+from dtrag.core.text.patterns import CIRCLED, HANGUL
 from dtrag.core.text.questions import content
 
 WEIGHTS = "lexical_judge.json"
@@ -151,13 +152,8 @@ def _reasons(claim: str, compared: Compared, against: str) -> str:
     return "; ".join(dict.fromkeys(reasons))
 
 
-_ITEM_MARK = re.compile(r"[①-⑳]")
-"""A circled number is a mark of an item; NFKC would turn it into digits of the number behind it."""
-_LATIN = re.compile(r"[a-zß-ɏ]")
-_HANGUL = re.compile(r"[가-힣]")
 _NUMBER_BEFORE = re.compile(r"(?:[\da-z]|\d[.,])\Z")
 _NUMBER_AFTER = re.compile(r"\d|[.,]\d")
-_LATIN_BESIDE = re.compile(r"[\da-zß-ɏ]")
 
 
 def contains_sentence(text: str, sentence: str) -> bool:
@@ -198,14 +194,19 @@ def _whole(text: str, start: int, end: int) -> bool:
     first, last = text[start], text[end - 1]
     if first.isdigit():
         goes_on = _NUMBER_BEFORE.search(before) is not None
-    elif _LATIN.match(first):
-        goes_on = _LATIN_BESIDE.match(before[-1:]) is not None
+    elif _is_latin(first):
+        goes_on = _is_latin(before[-1:]) or before[-1:].isdecimal()
     else:
-        goes_on = _HANGUL.match(first) is not None and before[-1:].isalnum()
+        goes_on = HANGUL.match(first) is not None and before[-1:].isalnum()
     if last.isdigit():
         return not goes_on and _NUMBER_AFTER.match(after) is None
-    return not goes_on and not (_LATIN.match(last) and _LATIN_BESIDE.match(after[:1]))
+    return not goes_on and not (_is_latin(last) and (_is_latin(after[:1]) or after[:1].isdecimal()))
+
+
+def _is_latin(character: str) -> bool:
+    return "a" <= character <= "z" or "ß" <= character <= "ɏ"
 
 
 def _folded(text: str) -> str:
-    return normalise(_ITEM_MARK.sub(" ", text)).rstrip(".。 ")
+    """Without circled numbers: they are marks of items, and NFKC would turn them into digits of the number behind."""
+    return normalise(CIRCLED.sub(" ", text)).rstrip(".。 ")

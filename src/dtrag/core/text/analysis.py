@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 import Stemmer
 
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import HANGUL, LATIN, explained
 
 ANALYZER = "words-bigrams-1"
 
@@ -30,9 +30,7 @@ STOP_WORDS = frozenset(
     "what when where which while who whom whose why will with would you your yours".split()
 )
 
-_HANGUL = re.compile(r"[가-힣]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_ASCII_LETTERS = re.compile(r"[A-Za-z]+")
 _ARTICLE = r"제\s?\d{1,4}\s?조(?:의\s?\d{1,3})?"
 CJK = "\u3040-\u30ff\u3400-\u9fff"
 LATIN_OR_OTHER = (
@@ -42,7 +40,6 @@ LATIN_OR_OTHER = (
 """Words in neither Hangul nor Chinese characters nor Kana, in a pattern."""
 _TOKEN = re.compile(rf"(?P<article>{_ARTICLE})|(?P<hangul>[가-힣]+)|(?P<cjk>[{CJK}]+)|{LATIN_OR_OTHER}")
 _PART = re.compile(r"[a-z0-9]+")
-_SPACE = re.compile(r"\s+")
 _IDENTIFIER = re.compile(r"\d|[._+#/&]")
 _stemmer = Stemmer.Stemmer("english")
 _stemmer.maxCacheSize = 0  # our own cache below holds the stems
@@ -70,7 +67,7 @@ def normalise(text: str) -> str:
         folded = text.lower()
     else:
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return _SPACE.sub(" ", folded).strip()
+    return " ".join(folded.split())
 
 
 def clean(text: str) -> str:
@@ -92,13 +89,13 @@ def language(text: str) -> str:
     """
     sample = text[:2000]
     if sample.isascii():
-        return "en" if _ASCII_LETTERS.search(sample) else "und"
+        return "en" if LATIN.search(sample) else "und"
     letters = _length(_LETTERS, sample)
     if not letters:
         return "und"
-    if _length(_HANGUL, sample) * 4 >= letters:
+    if _length(HANGUL, sample) * 4 >= letters:
         return "ko"
-    return "en" if _length(_ASCII_LETTERS, sample) * 2 > letters else "und"
+    return "en" if _length(LATIN, sample) * 2 > letters else "und"
 
 
 def _length(runs: re.Pattern[str], text: str) -> int:
@@ -121,7 +118,7 @@ def terms(text: str) -> list[str]:
         elif kind == "latin":
             result.extend(_latin(token))
         elif kind == "article":
-            result.append(_SPACE.sub("", token))
+            result.append("".join(token.split()))
         else:
             result.append(token)
     return result
@@ -153,11 +150,21 @@ def _bigrams(run: str) -> list[str]:
 def _latin(token: str) -> tuple[str, ...]:
     if token.isalnum():
         return () if token in STOP_WORDS else (_stemmer.stemWord(token),)
-    token = re.sub(r"['’]s$", "", token).replace("'", "").replace("’", "")
+    token = without_apostrophes(without_possessive(token))
     if token.isalnum():
         return _latin(token)
     parts = tuple(_stemmer.stemWord(part) for part in _PART.findall(token) if part not in STOP_WORDS)
     return (token, *parts) if _IDENTIFIER.search(token) else parts
+
+
+def without_possessive(word: str) -> str:
+    """The word without 's at its end."""
+    return word[:-2] if word.endswith(("'s", "’s")) else word
+
+
+def without_apostrophes(word: str) -> str:
+    """The word with its letters joined: o'clock is oclock."""
+    return word.replace("'", "").replace("’", "")
 
 
 @functools.lru_cache(maxsize=100_000)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import DIGITS, explained
 
 LONGEST_HEADING = 60
 """Width in cells of a heading that only its form tells (a Hangul syllable takes two cells)."""
@@ -122,7 +122,6 @@ _ENTRY = explained(
     finds="1.2 Scope 14",
     refuses="1.2 Scope",
 )
-_DIGITS = re.compile(r"\d+")
 _CONTINUED = re.compile(r"계속|이어서|\bcont(?:inued|['’]d|\.)", re.I)
 _ITEMS = re.compile(r"다음\s?(?:의\s)?각\s?(?:호|목)")
 
@@ -261,7 +260,7 @@ def is_entry(line: str) -> bool:
 
 def page_of(entry: str) -> int:
     """The page number at the end of an entry."""
-    return int(_DIGITS.findall(entry)[-1])
+    return int(DIGITS.findall(entry)[-1])
 
 
 def is_continuation(caption: str) -> bool:

@@ -68,7 +68,7 @@ def numbers_in(text: str) -> frozenset[str]:
     folded = normalise(text)
     numbers = {_plain(number) for number in NUMBER.findall(folded)}
     numbers |= {value for value, _, _ in _rounded(folded)}
-    numbers |= {part for number in tuple(numbers) for part in re.split(r"[.:]", number)}
+    numbers |= {part for number in tuple(numbers) for part in number.replace(":", ".").split(".")}
     numbers |= {_NUMERAL[word] for word in LATIN.findall(folded) if word in _NUMERAL}
     numbers |= {str(_NATIVE[word]) for word in _NATIVE_NUMBER.findall(folded)}
     for tens, ten, ones in _SINO_NUMBER.findall(folded):

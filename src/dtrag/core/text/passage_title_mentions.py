@@ -13,6 +13,7 @@ from hashlib import blake2b
 
 from dtrag.core.text.analysis import normalise
 from dtrag.core.text.linguistics import TITLE_PARTICLE
+from dtrag.core.text.patterns import HANGUL
 
 MOST_WORDS = 7
 MOST_HANGUL_WORDS = 3
@@ -22,7 +23,6 @@ LEAST_CHARACTERS, LEAST_HANGUL = 4, 3
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _BRACKETED = re.compile(r"\s*[(（][^)）]*[)）]\s*$")
-_HANGUL = re.compile(r"[가-힣]")
 
 
 def title_key(title: str) -> str:
@@ -60,7 +60,7 @@ def mentions(text: str) -> list[str]:
     folded = [word.lower() if word.isascii() else normalise(word) for word in words]
     for start, word in enumerate(words):
         if can_border[start]:
-            most = MOST_HANGUL_WORDS if _HANGUL.match(word) else MOST_WORDS
+            most = MOST_HANGUL_WORDS if HANGUL.match(word) else MOST_WORDS
             for end in range(start + 1, min(len(words), start + most) + 1):
                 if can_border[end - 1]:
                     keys.update((key, None) for key in _forms(folded[start:end]) if key)
@@ -76,4 +76,4 @@ def _forms(words: list[str]) -> Iterator[str]:
 
 def _key(words: list[str]) -> str:
     key = " ".join(words)
-    return key if len(key) >= (LEAST_HANGUL if _HANGUL.search(key) else LEAST_CHARACTERS) else ""
+    return key if len(key) >= (LEAST_HANGUL if HANGUL.search(key) else LEAST_CHARACTERS) else ""

@@ -1,4 +1,4 @@
-"""Regular expressions with examples: what each finds and what it refuses, which a test runs for all of them."""
+"""Shared regular expressions, and those with examples: what each finds and refuses, which a test runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from dataclasses import dataclass
 
 LONGEST_WITHOUT_EXAMPLES = 80
 """Characters of a regular expression from which on it is written with examples."""
+
+
+HANGUL = re.compile(r"[가-힣]+")
+LATIN = re.compile(r"[A-Za-z]+")
+DIGITS = re.compile(r"\d+")
+FIGURE = re.compile(r"\d[\d,.]*")
+CIRCLED = re.compile(r"[①-⑳]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 from dtrag.core.text.analysis import STOP_WORDS, Analyzer, normalise, term_id, terms
 from dtrag.core.text.linguistics import PARTICLE
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import HANGUL, explained
 
 ASKING_WEIGHT = 0.25
 """Factor of the idf of a term that only asks: nDCG@10 korquad1-dev .951 -> .956, kobest-boolq-dev
@@ -21,7 +21,6 @@ ASKING_WEIGHT = 0.25
 WORD_DAMPING = 0.2
 """Exponent that reduces the weight of each pair of a long written word, because its pairs occur together:
 korquad1-dev .961 -> .964, regulation articles .540 -> .550, kobest as before."""
-_HANGUL = re.compile(r"[가-힣]+")
 
 _ASKING = explained(
     r"\s(?:할|될|볼|갈|쓸|낼|줄)?\s?수\s?(?:있|없)\S*"
@@ -64,7 +63,7 @@ def weighted_terms(question: str, analyzer: Analyzer = Analyzer()) -> list[tuple
 def _pairs(question: str) -> dict[str, int]:
     """Pair of Hangul -> number of pairs in the longest written word that it is in."""
     pairs: dict[str, int] = {}
-    for word in _HANGUL.findall(normalise(question)):
+    for word in HANGUL.findall(normalise(question)):
         for start in range(len(word) - 1):
             pair = word[start : start + 2]
             pairs[pair] = max(pairs.get(pair, 0), len(word) - 1)
@@ -81,13 +80,13 @@ def required_terms(question: str) -> frozenset[int]:
     that only ask. Single syllables (이, 및) count only when nothing else is left.
     """
     about = terms(content(question))
-    longer = [term for term in about if len(term) > 1 or not _HANGUL.fullmatch(term)]
+    longer = [term for term in about if len(term) > 1 or not HANGUL.fullmatch(term)]
     return frozenset(map(term_id, longer or about))
 
 
 def has_hangul(question: str) -> bool:
     """Whether a word of the question is Korean."""
-    return _HANGUL.search(normalise(question)) is not None
+    return HANGUL.search(normalise(question)) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,6 @@ class QueryCharacteristics(Mapping[str, object]):
 
 _CHARACTERISTICS = tuple(declared.name for declared in fields(QueryCharacteristics))
 _OPERATORS = frozenset({"and", "or", "not"})
-_OPERATOR = re.compile(r"(?:^|\s)[+\-](?=\S)|(?:^|\s)[+\-](?=\s|$)")
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|『([^』]+)』")
 _CODE = explained(
     r"제\d{1,4}조(?:의\d{1,3})?.*"  # an article of a regulation
@@ -155,7 +153,7 @@ def analyze_query(query: str) -> QueryCharacteristics:
         length=len(words),
         exact_terms=tuple(dict.fromkeys(term for term in exact if term)),
         semantic_complexity=min(1.0, _content_words(rest) / MANY_WORDS),
-        has_operators=any(word.lower() in _OPERATORS for word in words) or bool(_OPERATOR.search(query)),
+        has_operators=any(word.lower() in _OPERATORS or word[0] in "+-" for word in query.split()),
         avg_term_length=sum(map(len, words)) / len(words) if words else 0.0,
     )
 

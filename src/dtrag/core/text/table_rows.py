@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dtrag.core.text.line_kinds import width
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import FIGURE, explained
 
 MOST_HEADER_ROWS = 3
 LONGEST_HEADER_CELL = 40
@@ -20,11 +20,9 @@ SAME_SHAPE = 0.6
 """Share of the values of a column that must look alike in a table of two columns: otherwise each row is a name and its
 value, and the first row is not a header."""
 
-_PIPE = re.compile(r"(?:^|\s)[|│](?:\s|$)")
-_SPLIT_PIPE = re.compile(r"(?:^|(?<=\s))[|│](?=\s|$)")
+_PIPE = re.compile(r"(?:^|(?<=\s))[|│](?=\s|$)")
 _GAP = re.compile(r"(?<![.!?。,;:])(?:[ ]*\t\s*|[ ]{2,})|(?:[ ]*\t\s*|[ ]{3,})")
 _BARE = re.compile(r"[-+]?\d[\d,.]*$")
-_FIGURES = re.compile(r"\d[\d,.]*")
 _VALUE = re.compile(r"^(?:[-–—○×●✓✔OX]|없음|무료|면제|해당\s?없음|n/?a|none|free|yes|no|있음|가능|불가|미정)$", re.I)
 _PERIOD = explained(
     r"^(?:제?\s?\d{1,2}\s?(?:학년|학기|분기|월|차|호봉|급|주|주차|일차|회|단계|종|등급)|(?:19|20)\d\d\s?(?:년도?|학년도|회계연도|fy)?"
@@ -50,7 +48,7 @@ def has_pipes(line: str) -> bool:
 def cells_of(line: str) -> list[str]:
     """The cells of a row, without blanks around them; an outer separator is no cell of its own."""
     if has_pipes(line):
-        cells = [cell.strip() for cell in _SPLIT_PIPE.split(line.strip())]
+        cells = [cell.strip() for cell in _PIPE.split(line.strip())]
         outer = len(cells) > 2 and not cells[0] and not cells[-1]
         return cells[1:-1] if outer else cells
     if "  " not in line and "\t" not in line:
@@ -101,10 +99,10 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         return False
     if len(first) > 2 or any(_HEADER_WORD.match(cell) for cell in filled):
         return True
-    if not any(map(_FIGURES.search, filled)) and all(row and _FIGURES.search(row[0]) for row in below):
+    if not any(map(FIGURE.search, filled)) and all(row and FIGURE.search(row[0]) for row in below):
         return True  # Names above periods or ranges: "근속기간 | 연가일수" above "1년 미만 | 월간 개근시 1일".
     values = [row[1] for row in below if len(row) > 1]
-    shapes = Counter(_FIGURES.sub("9", cell) for cell in values if is_value(cell))
+    shapes = Counter(FIGURE.sub("9", cell) for cell in values if is_value(cell))
     return len(values) > 1 and bool(shapes) and max(shapes.values()) >= SAME_SHAPE * len(values)
 
 
@@ -132,9 +130,9 @@ def is_value(cell: str) -> bool:
     """Whether the cell is a figure, an amount, a date or a mark rather than a name."""
     if _VALUE.match(cell):
         return True
-    figures = sum(len(match[0]) for match in _FIGURES.finditer(cell))
+    figures = sum(len(match[0]) for match in FIGURE.finditer(cell))
     return figures > 0 and figures * 4 >= len(cell)
 
 
 def _shape(row: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_FIGURES.sub("9", cell) for cell in row[1:])
+    return tuple(FIGURE.sub("9", cell) for cell in row[1:])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-_HANGUL = re.compile(r"[\uac00-\ud7a3]")
+from dtrag.core.text.patterns import HANGUL
+
 CHARACTERS = 4
 """Characters of a token in English prose, the rule of thumb that providers publish."""
 KOREAN_CHARACTERS_PER_TOKEN = 2
@@ -23,7 +24,7 @@ _WIDE = re.compile(r"[가-힣\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]")
 
 def estimated_tokens(text: str) -> int:
     """Tokens for accounting: one for each Hangul syllable and for every four other characters, rounded up."""
-    syllables = len(_HANGUL.findall(text))
+    syllables = sum(map(len, HANGUL.findall(text)))
     return syllables + -(-(len(text) - syllables) // CHARACTERS)
 
 

@@ -16,7 +16,7 @@ MAX_CHARACTERS = 20
 _SEPARATOR = re.compile(r"[,;/·、\n]|(?<=[가-힣])\.\s")
 _MARKS = " \t\"'`“”‘’()[]「」『』<>*-•–0123456789.:?!"
 _OFFICIAL = re.compile(r"(?:[가-힣]{2,}|[A-Za-z]{2,})(?: [가-힣]{2,}){0,2}")
-_SENTENCE = re.compile(r"(?:니다|세요|어요|아요|해요|예요|까요|나요|다)$")
+_SENTENCE = ("니다", "세요", "어요", "아요", "해요", "예요", "까요", "나요", "다")
 
 _RULES = """\
 You know how Korean universities and public bodies word their regulations (규정, 학칙).
@@ -37,6 +37,6 @@ def words_in(reply: str) -> tuple[str, ...]:
     nouns = (
         word
         for word in words
-        if len(word) <= MAX_CHARACTERS and _OFFICIAL.fullmatch(word) and not _SENTENCE.search(word)
+        if len(word) <= MAX_CHARACTERS and _OFFICIAL.fullmatch(word) and not word.endswith(_SENTENCE)
     )
     return tuple(dict.fromkeys(nouns))[:MAX_WORDS]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import re
 import shutil
 import tempfile
 import unicodedata
@@ -181,7 +180,7 @@ def display_name(file_name: str) -> str:
 
     It is displayed and determines the format; on disk the file has another name.
     """
-    last = re.split(r"[/\\]", unicodedata.normalize("NFC", file_name))[-1]
+    last = unicodedata.normalize("NFC", file_name).replace("\\", "/").rpartition("/")[2]
     name = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip()
     if not name.strip("."):
         return "unnamed"
