@@ -45,6 +45,7 @@ from dtrag.core.document_listing import WHOLE_LIST, DocumentListing
 from dtrag.core.document_selection import DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import DtragError, InvalidInput, NotFound
 from dtrag.evaluation.answerability import Judged, MeasuredQuestion, cases
@@ -376,7 +377,7 @@ class App:
         report.failed[:0] = files.failed
         report.skipped, report.excluded, report.renamed = files.skipped, files.excluded, renames.renamed
         if plan is not None and report.failed:
-            report.notes.append("Nothing was removed, because some files could not be read.")
+            report.notes.append(Statement("", "Nothing was removed, because some files could not be read."))
         elif plan is not None:
             await self._folders.remove(plan, report)
         if prune_editions and not report.failed:
@@ -422,9 +423,11 @@ class App:
         report.seconds = time.perf_counter() - started
         report.note_editions(datetime.now().astimezone().date())
         if report.waiting:
-            report.notes.append(f"{report.waiting:,} without a category wait for a person: dtrag review")
+            waiting = f"{report.waiting:,} without a category wait for a person: dtrag review"
+            report.notes.append(Statement("", waiting))
         if self.embedder is None:
-            report.notes.append("No embedder is available: nothing got a vector, search is lexical only.")
+            lexical = "No embedder is available: nothing got a vector, search is lexical only."
+            report.notes.append(Statement("", lexical))
         return report
 
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
@@ -515,7 +518,7 @@ class App:
         day, asker = request.options.get("as_of"), options.get("owner", "")
         if not await self.review.offer_unsure(response, scope, as_of=day, asker=asker):
             return response
-        return replace(response, notes=(*response.notes, IN_REVIEW), hitl_required=True)
+        return replace(response, note_statements=(*response.note_statements, IN_REVIEW), hitl_required=True)
 
     async def _resolved(
         self, viewer: Viewer | None, category: Sequence[str] | str | None = None

@@ -7,8 +7,9 @@ arguments. The class attributes are the exit code of the command line and the st
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 
 class Advice(Enum):
@@ -66,6 +67,15 @@ class Advice(Enum):
         self.request = request
 
 
+class Coded(Protocol):
+    """A message with a code, which `str` shows."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def values(self) -> Mapping[str, str]: ...
+
+
 class DtragError(Exception):
     """Something went wrong in dtrag."""
 
@@ -74,11 +84,11 @@ class DtragError(Exception):
     advised: ClassVar[Advice | None] = None
     """The advice of the message in the docstring."""
 
-    def __init__(self, message: str | None = None, advice: Advice | None = None, **fields: object) -> None:
+    def __init__(self, message: str | Coded | None = None, advice: Advice | None = None, **fields: object) -> None:
         template = inspect.cleandoc(type(self).__doc__ or "")
-        self.has_own_message = message is not None
+        self.message = message
         self.fields = fields
-        self.over_http = message if message is not None else template.format(**fields).replace("\n", " ")
+        self.over_http = str(message) if message is not None else template.format(**fields).replace("\n", " ")
         """The message for clients of the HTTP service; `str` is the one for the command line."""
         advice = advice if message is not None else self.advised
         if advice is None:

@@ -272,14 +272,14 @@ async def test_debate_edge_1_without_passages_the_agents_are_told_so(app: App, s
     result = await DebateEngine().run_debate(QUESTION, [])
 
     assert result.llm_calls == 5
-    assert any("no passages" in note for note in result.notes)
+    assert any("no passages" in str(note) for note in result.notes)
     assert all("There are no passages." in str(request["messages"]) for request in server.requests)
 
 
 async def test_debate_edge_2_a_long_question_is_trimmed(app: App, server: ModelServer) -> None:
     result = await DebateEngine().run_debate("why? " * 1_000, CONTEXT)
 
-    assert any("trimmed" in note for note in result.notes)
+    assert any("trimmed" in str(note) for note in result.notes)
     assert all(str(request["messages"]).count("why?") == 200 for request in server.requests)
 
 
@@ -319,11 +319,11 @@ async def test_debate_edge_5_there_are_three_rounds_at_most(app: App, server: Mo
     """D19: three rounds on request, seven calls; fewer where `max_calls` holds them back."""
     result = await DebateEngine().run_debate(QUESTION, CONTEXT, max_rounds=10)
     assert (result.rounds, result.llm_calls, len(server.requests)) == (3, 7, 7)
-    assert any("at most 3 rounds" in note for note in result.notes)
+    assert any("at most 3 rounds" in str(note) for note in result.notes)
 
     three = await DebateEngine().run_debate(QUESTION, CONTEXT, max_rounds=3)
     assert three.calls_by_phase == {"round_1": 2, "round_2": 2, "round_3": 2, "synthesis": 1}
-    assert not any("at most 3 rounds" in note for note in three.notes)
+    assert not any("at most 3 rounds" in str(note) for note in three.notes)
 
     bounded = await DebateEngine(max_calls=5).run_debate(QUESTION, CONTEXT, max_rounds=3)
     assert (bounded.rounds, bounded.llm_calls) == (2, 5)

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from dtrag.core.access.scope import Access
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
+from dtrag.core.statements import Statement
 from dtrag.delivery.api.dependencies import Service
 from dtrag.retrieval import results as ordering
 from dtrag.retrieval.request import CANDIDATES
@@ -100,8 +101,9 @@ async def test_explanations_are_returned(
     client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = SearchResult("d:1", "Bicycles", bm25_score=0.8, explanation=WHY)
-    absent = Absence("e", "It is the 31st of the list.", "e:4", WHY)
-    monkeypatch.setattr(service.app, "search", Recorded(found, absent=(absent, Absence("f", "There is none."))))
+    none = Absence("f", (Statement("", "There is none."),))
+    absent = Absence("e", (Statement("", "It is the 31st of the list."),), "e:4", WHY)
+    monkeypatch.setattr(service.app, "search", Recorded(found, absent=(absent, none)))
     body = (await client.post("/search", json={"query": "x", "explain": True, "explain_documents": ["e", "f"]})).json()
     reasons = body["results"][0]["explanation"]
     assert reasons == {

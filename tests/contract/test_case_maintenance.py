@@ -277,7 +277,7 @@ async def test_cases_that_fail_are_lowered_and_reviewed(stores: Stores) -> None:
     assert [bool(each.advice) for each in report.cases] == [True, True, True, False]
     assert [each.case.case_id for each in report.bad] == ["bare", "bad"]
     [(offered, grant)] = offers
-    assert (offered.question, offered.cited, "4 of 12" in offered.reasons[0]) == (QUESTION, [f"{KETTLE}:0"], True)
+    assert (offered.question, offered.cited, "4 of 12" in str(offered.reasons[0])) == (QUESTION, [f"{KETTLE}:0"], True)
     assert grant == Grant.of([CategoryPath.parse("AI/Machines")], taxonomy)
     after = await every(stores)
     assert (after["bad"].quality_score, after["good"].quality_score > 0.5) == (0.333333, True)

@@ -180,7 +180,7 @@ async def test_a_child_that_dies_fails_one_file(
 
 
 def test_an_exit_code_is_reported() -> None:
-    assert "exit code 3" in ChildDied(3).reason(1)
+    assert "exit code 3" in str(ChildDied(3).reason(1))
 
 
 async def test_a_child_that_died_between_files_is_not_noticed(parser: ParserProcess, tmp_path: Path) -> None:

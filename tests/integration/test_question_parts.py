@@ -9,7 +9,6 @@ import pytest
 import pytest_asyncio
 
 from dtrag.app import App, open_app
-from dtrag.core.statements import statements_of
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.store import Databases
 
@@ -42,7 +41,7 @@ async def test_a_part_without_a_provision_is_named_and_the_answer_is_for_review(
     assert "2학기까지" in answer.text
     assert answer.text.endswith("\n‘셔틀버스 첫차는 몇 시인가요’에 대한 조문은 찾지 못했습니다.")
     assert answer.decision == "review"
-    statement = statements_of(answer.reason)[0]
+    statement = answer.reason_statements[0]
     assert (statement.code, dict(statement.values)) == ("part_not_found", {"part": "셔틀버스 첫차는 몇 시인가요"})
 
 

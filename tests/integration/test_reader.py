@@ -17,6 +17,7 @@ import pytest_asyncio
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope
 from dtrag.core.chat import Message
+from dtrag.core.statements import text_of
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import reader, steps
 from dtrag.pipeline.retrieve import step2_retrieve
@@ -161,7 +162,7 @@ async def test_the_decision_of_words_and_model(app: App, server: ModelServer, ca
     assert state.evidence.reading.answer == answer
     assert (state.decision, state.confidence, len(server.requests)) == (decision, 0.4, calls)
     assert [citation.label for citation in state.sources] == ([] if decision == "abstain" else ["Guides"])
-    assert ("language model read" in state.reason) == (decision != by_words)
+    assert ("language model read" in text_of(state.reason)) == (decision != by_words)
 
 
 @pytest.mark.usefixtures("patient")

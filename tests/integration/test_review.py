@@ -17,6 +17,7 @@ from dtrag.core.access.scope import PUBLISHED, Access, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, content_hash
 from dtrag.core.cases.similarity import question_hash
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.review import OfferedAnswer, ReviewItem
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
@@ -260,7 +261,11 @@ async def test_an_answer_is_shown_to_callers_who_see_its_documents(app: App, sto
     by_title = {document.title: document.document_id for document in await app.documents()}
     cited = [f"{by_title[title]}:0" for title in (f"{KITCHEN} 0", f"{KITCHEN} 1")]
     answer = OfferedAnswer(
-        question="How long does it simmer?", reasons=["It is unsure."], confidence=0.3, decision="review", cited=cited
+        question="How long does it simmer?",
+        reasons=(Statement("", "It is unsure."),),
+        confidence=0.3,
+        decision="review",
+        cited=cited,
     )
     taxonomy = (await app.index.snapshot()).taxonomy
     kitchen, house = (Grant.of([CategoryPath.parse(path)], taxonomy) for path in ("House/Kitchen", "House"))
@@ -293,7 +298,7 @@ async def offered(app: App, cited: Sequence[str], retrieved: Sequence[str], *pat
     access = (await caller(app, *paths)).access if paths else Access()
     question = OfferedAnswer(
         question="How long does the broth simmer?",
-        reasons=["It is unsure."],
+        reasons=(Statement("", "It is unsure."),),
         confidence=0.3,
         decision="review",
         text="A draft.",
@@ -533,7 +538,9 @@ async def test_corrected_questions_suggest_entries_of_the_lexicon(app: App, tmp_
     [permit] = await passages_of(app, "정기주차권의 발급")
     who, foreign = await caller(app, "총무"), await caller(app, "학사")
     for question in ("차댈곳은 얼마예요?", "차댈곳 신청은 어디서 하나요?"):
-        declined = OfferedAnswer(question=question, reasons=["No answer."], confidence=0.1, decision="abstain")
+        declined = OfferedAnswer(
+            question=question, reasons=(Statement("", "No answer."),), confidence=0.1, decision="abstain"
+        )
         assert await app.review.offer_answer(declined, who.access)
         item = (await app.review.waiting())[0][0]
         await app.review.correct(str(item.item_id), "", passages=[permit])
@@ -578,8 +585,8 @@ async def test_unsure_answers_wait_where_the_setting_says_so(
     async with open_app(settings) as app:
         who = await caller(app, "House/Kitchen")
         answer = await app.ask("How is a broth seasoned?", scope=who.access)
-        assert IN_REVIEW in answer.notes
-        assert IN_REVIEW in (await app.ask("How is a broth seasoned?", scope=who.access)).notes
+        assert str(IN_REVIEW) in answer.notes
+        assert str(IN_REVIEW) in (await app.ask("How is a broth seasoned?", scope=who.access)).notes
         [item], total = await app.review.waiting(caller=who)
         assert total == 1
         assert (item.agent_id, item.proposal["question"]) == (None, "How is a broth seasoned?")

@@ -447,15 +447,15 @@ class Reflection:
         grant = Grant.of(map(CategoryPath.parse, paths), taxonomy) if paths and all(paths) else None
         offered = OfferedAnswer(
             question=case.query,
-            reasons=[
+            reasons=(
                 stated(
                     "case_rarely_helped",
                     "Its case {case} helped in {successes} of {votes} votes.",
                     case=case.case_id,
                     successes=judged.successes,
                     votes=judged.votes,
-                )
-            ],
+                ),
+            ),
             confidence=judged.success_rate,
             decision="review",
             cited=[passage.chunk_id for passage in case.passages],

@@ -17,7 +17,7 @@ from dtrag import embedding_service
 from dtrag.core.access.scope import Scope
 from dtrag.core.cases.case import Case, CaseQuery, QuestionVector, ScoredCases, SimilarityMethod
 from dtrag.core.cases.similarity import comparable, cosine, order, similarity, with_words
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.text.analysis import language
 from dtrag.errors import DtragError
 from dtrag.ports import Embedder, model_for
@@ -45,14 +45,15 @@ class QuestionVectors:
         """The model for the question's language."""
         return model_for(self.embedder, language(question))
 
-    def unsupported_reason(self, question: str) -> str:
-        """Why the question cannot be embedded, as a sentence; "" when it can."""
+    def unsupported_reason(self, question: str) -> Statement | None:
+        """Why the question cannot be embedded, as a sentence; None when it can."""
         if self.embedder is None:
-            return "No embedder is available: questions were compared by words. See `dtrag models list`."
+            return Statement("", "No embedder is available: questions were compared by words. See `dtrag models list`.")
         if self.model(question) is not None:
-            return ""
+            return None
         code = language(question)
-        return f"The embedder {self.embedder.id} does not support the language of the question ({code}): words."
+        text = f"The embedder {self.embedder.id} does not support the language of the question ({code}): words."
+        return Statement("", text)
 
     @property
     def spaces(self) -> frozenset[str]:
@@ -82,7 +83,7 @@ class Nearest:
 
     cases: ScoredCases
     method: SimilarityMethod
-    notes: tuple[str, ...] = ()
+    notes: Statements = ()
 
 
 @dataclass(frozen=True, slots=True)

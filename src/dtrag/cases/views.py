@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from dtrag.core.cases.case import Case, CaseLog, FeedbackType, LogKind, Origin, ScoredCases, SimilarityMethod, Status
 from dtrag.core.cases.statistics import CaseStatistics, CategoryCount, Readiness
 from dtrag.core.response import Moment, response
-from dtrag.core.statements import Statement, stated
+from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.taxonomy.tree import Taxonomy
 
 
@@ -274,7 +274,7 @@ class Suggestions:
     cases: ScoredCases
     method: SimilarityMethod
     milliseconds: float
-    notes: tuple[str, ...] = ()
+    notes: Statements = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +303,7 @@ class CaseExport:
     complete: bool
 
 
-def notes_on(case: Case) -> tuple[str, ...]:
+def notes_on(case: Case) -> Statements:
     """What to know about a new case."""
     if case.node_id is not None:
         return ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from dtrag.core.chat import Usage
+from dtrag.core.statements import Statements
 
 
 class DebateRow(TypedDict):
@@ -47,7 +48,7 @@ class DebateResult:
     calls_by_phase: Mapping[str, int]
     affirmative_answers: tuple[str, ...]
     critical_answers: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: Statements = ()
     models: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     answered: bool = True
@@ -64,7 +65,7 @@ class DebateResult:
             "calls_by_phase": dict(self.calls_by_phase),
             "elapsed": round(self.elapsed, 3),
             "models": list(self.models),
-            "notes": list(self.notes),
+            "notes": list(map(str, self.notes)),
             "tokens": self.usage.tokens,
             "cost": self.usage.cost,
         }

@@ -15,7 +15,7 @@ from dtrag.core.editions import ChangedText, Edition
 from dtrag.core.page_starts import PageStart
 from dtrag.core.query_expansion import QueryEntity, QueryExpansion, QueryFacts, TopKChoice
 from dtrag.core.response import INTERNAL, response
-from dtrag.core.statements import Statement, all_statements, statements_of
+from dtrag.core.statements import Statement, Statements, text_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -240,9 +240,9 @@ class Absence:
 
     document_id: str
     """The requested document."""
-    reason: str
+    reason: str = field(init=False, default="")
     """The reason; the same for unknown and inaccessible documents."""
-    reason_statements: tuple[Statement, ...] = field(init=False, default=())
+    reason_statements: Statements
     """The sentences of reason with codes."""
     chunk_id: str | None = None
     """Its best passage, if any."""
@@ -250,7 +250,7 @@ class Absence:
     """The scores and ranks of that passage."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason_statements", statements_of(self.reason))
+        object.__setattr__(self, "reason", text_of(self.reason_statements))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,15 +315,15 @@ class SearchMetrics:
     """Whether the results came from the cache."""
     degraded: tuple[str, ...] = ()
     """Stages that failed and were left out."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(init=False, default=())
     """Notes for the reader."""
-    note_statements: tuple[Statement, ...] = field(init=False, default=())
+    note_statements: Statements = ()
     """The notes with codes."""
     correlation_id: str = ""
     """The X-Correlation-ID of the request."""
     absent: tuple[Absence, ...] = ()
     """The explain_documents that are not among the results, with reasons."""
-    missing_editions: str = field(default="", metadata=INTERNAL)
+    missing_editions: Statement | None = field(default=None, metadata=INTERNAL)
     """The names of the works without a text of the day of the search; it is one of the notes."""
     today: TodaysResults | None = field(default=None, metadata=INTERNAL)
     """Set by a search as of an earlier day."""
@@ -343,7 +343,7 @@ class SearchMetrics:
     """Passages found by their imagined questions."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "note_statements", all_statements(self.notes))
+        object.__setattr__(self, "notes", tuple(map(str, self.note_statements)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,13 +496,13 @@ class Answer:
     """The probability that the documents answer this, in [0, 1]."""
     decision: str
     """answer, review (on weak evidence), or abstain: the documents do not answer."""
-    reason: str
+    reason: str = field(init=False, default="")
     """How the confidence was reached."""
     stages: Mapping[str, float]
     """Duration of each stage in milliseconds."""
     degraded: tuple[str, ...] = ()
     """Stages that failed and were left out."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(init=False, default=())
     """Notes for the reader."""
     model: str | None = None
     """The language model that wrote the answer; null for quotations."""
@@ -521,9 +521,9 @@ class Answer:
     declined: Declined | None = None
     """What was searched when the decision is abstain; null otherwise, for a greeting, and for a question that names a
     provision which does not exist."""
-    reason_statements: tuple[Statement, ...] = field(init=False, default=())
+    reason_statements: Statements = ()
     """The sentences of reason with codes."""
-    note_statements: tuple[Statement, ...] = field(init=False, default=())
+    note_statements: Statements = ()
     """The notes with codes."""
     marked: tuple[tuple[int, int], ...] = ()
     """Spans [start, end) of the answer, in code points, with the sentences that answer, where provisions are quoted."""
@@ -532,8 +532,8 @@ class Answer:
     answer of a language model, for a provision that the question names, and without an answer."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason_statements", statements_of(self.reason))
-        object.__setattr__(self, "note_statements", all_statements(self.notes))
+        object.__setattr__(self, "reason", text_of(self.reason_statements))
+        object.__setattr__(self, "notes", tuple(map(str, self.note_statements)))
 
     @property
     def document_ids(self) -> list[str]:

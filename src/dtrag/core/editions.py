@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from dtrag.core.statements import CodedText, shown_as, stated
+from dtrag.core.statements import Statement, stated
 from dtrag.errors import InvalidInput
 
 ADDENDUM = "addendum"
@@ -164,10 +164,8 @@ class ChangedText:
     deleted: bool = False
 
 
-def changed_later(changed: Sequence[ChangedText], day: date, *, korean: bool) -> str:
-    """Of which texts, that would answer today, the text of the day is not stored; "" for none."""
-    if not changed:
-        return ""
+def changed_later(changed: Sequence[ChangedText], day: date, *, korean: bool) -> Statement:
+    """Of which texts, that would answer today, the text of the day is not stored."""
     first = sorted({(text.name, text.since, text.deleted) for text in changed[:NAMED_WORKS]})
     named = [f"{name} ({'deleted on' if deleted else 'this text since'} {since})" for name, since, deleted in first]
     english = stated(
@@ -180,28 +178,29 @@ def changed_later(changed: Sequence[ChangedText], day: date, *, korean: bool) ->
     if not korean:
         return english
     named = [f"{name}({since}{' 삭제' if deleted else '부터 지금의 내용'})" for name, since, deleted in first]
-    return shown_as(f"{day} 당시의 내용이 저장되어 있지 않은 조문이 있습니다: {', '.join(named)}.", english)
+    shown = f"{day} 당시의 내용이 저장되어 있지 않은 조문이 있습니다: {', '.join(named)}."
+    return replace(english, shown=shown)
 
 
-def missing_editions_note(works: Sequence[WorkBeginning], day: date, *, korean: bool) -> str:
-    """Which of these works have no text of the day, because their editions begin later; "" for none."""
+def missing_editions_note(works: Sequence[WorkBeginning], day: date, *, korean: bool) -> Statement | None:
+    """Which of these works have no text of the day, because their editions begin later; None for none."""
     later = sorted((work.first_day, work.name) for work in works if work.first_day > day)
     if not later:
-        return ""
+        return None
     more = len(later) - NAMED_WORKS
     english = _missing_in_english(works, later, day)
     if korean:
         named = ", ".join(f"{name}({first_day}부터)" for first_day, name in later[:NAMED_WORKS])
         rest = f" 외 {more}개" if more > 0 else ""
-        return shown_as(
+        shown = (
             f"{day} 당시의 내용이 저장되어 있지 않아 찾아보지 못한 규정이 있습니다(시행일이 있는 {len(works)}개 가운데 "
-            f"{len(later)}개): {named}{rest}.",
-            english,
+            f"{len(later)}개): {named}{rest}."
         )
+        return replace(english, shown=shown)
     return english
 
 
-def _missing_in_english(works: Sequence[WorkBeginning], later: Sequence[tuple[date, str]], day: date) -> CodedText:
+def _missing_in_english(works: Sequence[WorkBeginning], later: Sequence[tuple[date, str]], day: date) -> Statement:
     more = len(later) - NAMED_WORKS
     named = ", ".join(f"{name} (from {first_day} on)" for first_day, name in later[:NAMED_WORKS])
     rest = f" and {more} more" if more > 0 else ""

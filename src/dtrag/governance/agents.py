@@ -245,9 +245,9 @@ class Agents:
             forbidden=lambda: self._forbidden(agent),
             charge=lambda usage: self._charge(agent, usage),
         )
-        called = response.usage.calls or any(SPENT in note for note in response.notes)
+        called = response.usage.calls or any(str(SPENT) in note for note in response.notes)
         if not called and await self._forbidden(agent) is not None:
-            response = replace(response, notes=(*response.notes, SPENT))
+            response = replace(response, note_statements=(*response.note_statements, SPENT))
         if response.unfinished:  # a review would not help; asking again may
             return response
         threshold = agent.manifest.features.hitl_below_conf
@@ -261,12 +261,14 @@ class Agents:
         )
         as_of = request.options.get("as_of") if isinstance(request, PipelineRequest) else None
         queued = await self._review.offer_answer(
-            offered_answer(response, [reason], as_of, owner),
+            offered_answer(response, (reason,), as_of, owner),
             self.access(agent, caller),
             agent_id=agent.agent_id,
             grant=agent.grant,
         )
-        return replace(response, notes=(*response.notes, HITL if queued else HITL_FULL), hitl_required=True)
+        return replace(
+            response, note_statements=(*response.note_statements, HITL if queued else HITL_FULL), hitl_required=True
+        )
 
     def access(self, agent: Agent, caller: Caller) -> Access:
         """The intersection of the caller's access and the agent's branches."""
@@ -322,7 +324,7 @@ class Agents:
         return f"{budget.krw:,g} won" if used.krw >= budget.krw else None
 
     async def _forbidden(self, agent: Agent) -> str | None:
-        return None if await self._spent(agent) is None else SPENT
+        return None if await self._spent(agent) is None else str(SPENT)
 
     async def _charge(self, agent: Agent, usage: Usage) -> None:
         await self.charge(agent, usage.calls, usage.tokens, usage.cost)

@@ -19,7 +19,7 @@ from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.cases.case import CaseLog, FeedbackType
 from dtrag.core.documents import SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
-from dtrag.core.statements import rows_of, stated
+from dtrag.core.statements import Statements, stated
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, Decision, OfferedAnswer, ReviewItem
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
@@ -202,7 +202,7 @@ class Review:
             limit=f"{self._review_below:.2f}",
         )
         try:
-            return await self.offer_answer(offered_answer(response, [reason], as_of, asker), viewer)
+            return await self.offer_answer(offered_answer(response, (reason,), as_of, asker), viewer)
         except StorageFull as error:
             _LOG.warning("an answer is not in the review queue", exc_info=error)
             return False
@@ -226,7 +226,7 @@ class Review:
         declined = log.details.get("decision") == "abstain"
         offered = OfferedAnswer(
             question=log.query,
-            reasons=[EXPECTED if declined else DISPUTED],
+            reasons=(EXPECTED if declined else DISPUTED,),
             confidence=float(log.details.get("confidence", 0.0)),
             decision=str(log.details.get("decision", "review")),
             cited=[passage.chunk_id for passage in log.passages],
@@ -337,26 +337,21 @@ class Review:
         return taxonomy, caller.access.resolved(taxonomy)
 
 
-_CLASSIFIED = ("path", "reasons", "alternatives", "disagreeing")
-_ANSWERED = ("question", "text", "decision", "document_ids", "question_hash", "reasons", "as_of", "trace_id")
-_EMPTY: Mapping[str, object] = {"reasons": [], "as_of": "", "trace_id": ""}
-"""Of answers that were queued by an earlier version."""
-
-
-def _reason_statements(item: ReviewItem) -> object:
-    """The reasons with codes; items of an earlier version have only the English sentences."""
-    stored = item.proposal.get("reason_statements")
-    return stored if stored is not None else rows_of(map(str, item.proposal.get("reasons", ())))
+_CLASSIFIED = ("path", "reasons", "reason_statements", "alternatives", "disagreeing")
+_ANSWERED = (
+    *("question", "text", "decision", "document_ids", "question_hash"),
+    *("reasons", "reason_statements", "as_of", "trace_id"),
+)
 
 
 def offered_answer(
-    response: PipelineResponse, reasons: Sequence[str], as_of: object = None, asker: str = ""
+    response: PipelineResponse, reasons: Statements, as_of: object = None, asker: str = ""
 ) -> OfferedAnswer:
     """The answer of the pipeline for the queue; `as_of` is the day of the question, `asker` the owner id."""
     day = parse_date("as_of", as_of)
     return OfferedAnswer(
         question=response.question,
-        reasons=[*reasons, response.reason] if response.reason else reasons,
+        reasons=(*reasons, *response.reason_statements),
         confidence=response.confidence,
         decision=response.decision,
         text=response.text,
@@ -382,12 +377,10 @@ def _listed(item: ReviewItem, caller: Caller, scope: Scope, taxonomy: Taxonomy) 
     The note on an answer is for administrators and its author.
     """
     if item.kind == "answer":
-        proposal = {name: item.proposal.get(name, _EMPTY.get(name)) for name in _ANSWERED}
-        proposal["reason_statements"] = _reason_statements(item)
+        proposal = {name: item.proposal[name] for name in _ANSWERED}
         note = item.note if caller.may("admin") or caller.name == item.decided_by else ""
         return replace(item, proposal=proposal, note=note)
     proposal = {name: item.proposal[name] for name in _CLASSIFIED}
-    proposal["reason_statements"] = _reason_statements(item)
     proposal["path"] = list(taxonomy.path(item.node_id)) if _within(item.node_id, scope) else []
     if scope.nodes is None:
         return replace(item, proposal=proposal)

@@ -16,7 +16,7 @@ from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import content_hash
 from dtrag.core.documents import SearchResult
 from dtrag.core.editions import parse_date
-from dtrag.core.statements import rows_of as statement_rows
+from dtrag.core.response import plain
 from dtrag.core.taxonomy.review import ChosenRow, OfferedAnswer, PassageView, ReviewItem
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.text.analysis import clean, normalise
@@ -47,8 +47,8 @@ def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID
         "document_ids": list(dict.fromkeys(chunk_id.rpartition(":")[0] for chunk_id in offered.cited)),
         "passages": passages,
         "cited": list(dict.fromkeys(offered.cited)),
-        "reasons": [clean(reason) for reason in offered.reasons],
-        "reason_statements": statement_rows(offered.reasons),
+        "reasons": [clean(str(reason)) for reason in offered.reasons],
+        "reason_statements": plain(offered.reasons),
         "as_of": offered.as_of,
         "caused_by": offered.caused_by,
         "trace_id": offered.trace_id,

@@ -18,6 +18,7 @@ from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.document_selection import file_path
 from dtrag.core.documents import Draft, document_id
+from dtrag.core.statements import Statement
 from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion.analysis import analyse_documents
@@ -42,7 +43,7 @@ class FoundFiles:
     exclude: Sequence[str] = ()
     sources: list[Source] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
-    failed: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, Statement]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     excluded: list[Excluded] = field(default_factory=list)
 
@@ -85,7 +86,7 @@ def find_files(paths: Sequence[Path], parser: Parser, exclude: Sequence[str] = (
             files = list(walk(path, exclude, result.excluded, unreadable))
             known = [file for file in files if parser.knows(file.name)]
             result.skipped.extend((str(file), _unknown(file)) for file in files if not parser.knows(file.name))
-            result.failed.extend((str(error.filename), f"{error.strerror}.") for error in unreadable)
+            result.failed.extend((str(error.filename), Statement("", f"{error.strerror}.")) for error in unreadable)
             if not (known or unreadable):
                 reason = "There is no file in it whose format is known; `dtrag ingest --help` names them."
                 if len(result.excluded) > before:
@@ -93,11 +94,11 @@ def find_files(paths: Sequence[Path], parser: Parser, exclude: Sequence[str] = (
                         "There is no file in it whose format is known and that is not excluded; .dtragignore files and "
                         "--exclude leave some out."
                     )
-                result.failed.append((str(path), reason))
+                result.failed.append((str(path), Statement("", reason)))
         elif path.is_file():
             known = [path]
         else:
-            result.failed.append((str(path), "There is no such file or folder."))
+            result.failed.append((str(path), Statement("", "There is no such file or folder.")))
             continue
         sources |= {source.uri: source for source in (Source.of(file, folder) for file in known)}
     result.sources = list(sources.values())

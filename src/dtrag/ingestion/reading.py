@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from dtrag.core.documents import ChunkedDocument, Draft, ParsedDocument, document_id
-from dtrag.core.statements import stated, text_of_error
+from dtrag.core.statements import Statement, stated, statement_of
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import DtragError, InvalidInput, ParseFailed
@@ -123,7 +123,7 @@ class SourceReader:
                 raise InvalidInput(_summary(refusals))
         except (ParseFailed, InvalidInput, OSError) as error:
             read.failed = True
-            reason = text_of_error(error) if isinstance(error, DtragError) else _unreadable(error)
+            reason = statement_of(error) if isinstance(error, DtragError) else _unreadable(error)
             self._report.failed.append((str(source.path), reason))
 
     async def _add(self, document: ParsedDocument, read: ReadSource, refusals: list[str]) -> None:
@@ -243,7 +243,7 @@ class SourceReader:
         return content_digest(source.path) + read_with.digest()
 
 
-def _summary(refusals: Sequence[str]) -> str:
+def _summary(refusals: Sequence[str]) -> Statement:
     more = "; …" if len(refusals) > SHOWN_REFUSALS else ""
     reasons = f"{'; '.join(refusals[:SHOWN_REFUSALS])}{more}"
     return stated(
@@ -251,7 +251,7 @@ def _summary(refusals: Sequence[str]) -> str:
     )
 
 
-def _unreadable(error: OSError) -> str:
+def _unreadable(error: OSError) -> Statement:
     if not error.strerror:
-        return str(error)
+        return Statement("", str(error))
     return stated("file_read_failed", "{reason}.", reason=error.strerror)

@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 
 from dtrag.core.documents import ChunkedDocument, document_id
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.ingestion.exclusion import Excluded
 
@@ -101,7 +102,7 @@ class IngestReport:
     files: int = 0
     waiting: int = 0
     seconds: float = 0.0
-    failed: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, Statement]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     excluded: list[Excluded] = field(default_factory=list)
     renamed: list[tuple[str, str]] = field(default_factory=list)
@@ -110,17 +111,18 @@ class IngestReport:
     placements: dict[uuid.UUID, Classification] = field(default_factory=dict, repr=False)
     structure: Counter[str] = field(default_factory=Counter)
     effective: Counter[date] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Statement] = field(default_factory=list)
     sources: list[ReadSource] = field(default_factory=list, repr=False)
 
     def note_editions(self, today: date) -> None:
         """Note the editions that searches do not return yet."""
         later = [day for day in self.effective.elements() if day > today]
         if later:
-            self.notes.append(
+            text = (
                 f"{len(later):,} of the regulations take effect later, the first on {min(later)}: until then searches "
                 "return their earlier editions, if there are any."
             )
+            self.notes.append(Statement("", text))
 
     def count_structure(self, document: ChunkedDocument) -> None:
         """Count the kinds of the document and of its passages; of a passage in pieces the first one."""

@@ -23,7 +23,6 @@ from dtrag import embedding_service
 from dtrag.concurrency import DaemonThreads
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Vector
-from dtrag.core.statements import text_of_error
 from dtrag.errors import DtragError, EmbedderFailed
 from dtrag.ingestion.analysis import embedded_text
 from dtrag.ports import Embedder, VectorStore, VectorTurn, WaitingBatch, model_for
@@ -110,7 +109,7 @@ class VectorFiller:
                         self.problem = ""
                         await self._woken(LOOK_EVERY_S)
             except Exception as error:  # noqa: BLE001 - the boundary: reported as `problem`, and tried again
-                self.problem = text_of_error(error) if isinstance(error, DtragError) else type(error).__name__
+                self.problem = str(error) if isinstance(error, DtragError) else type(error).__name__
                 _LOG.warning("vectors are made later: %s", self.problem)
             await self._woken(PAUSE_S)
 

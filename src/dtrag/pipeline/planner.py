@@ -18,7 +18,7 @@ from typing import Literal
 
 from dtrag.core.chat import Message
 from dtrag.core.prompt_fence import boundary, fenced
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.text.patterns import explained
 from dtrag.core.text.question_words import asks
 from dtrag.errors import LanguageModelFailed, Overloaded
@@ -104,7 +104,7 @@ def _plan(
     reasoning: str,
     *,
     strategy: str | None = None,
-    notes: tuple[str, ...] = (),
+    notes: Statements = (),
 ) -> Plan:
     return {
         "tools": list(inputs),
@@ -234,7 +234,7 @@ class ToolChoice:
 
     inputs: Mapping[str, JsonObject]
     reasoning: str
-    notes: tuple[str, ...]
+    notes: Statements
 
 
 def messages(query: str, tools: Sequence[Tool]) -> list[Message]:
@@ -256,7 +256,7 @@ def choice_of(text: str, allowed: Mapping[str, Tool]) -> ToolChoice:
     if not isinstance(rows, list):
         raise InvalidPlan("its tools are not a list.")
     inputs: dict[str, JsonObject] = {}
-    notes: list[str] = []
+    notes: list[Statement] = []
     for row in rows:
         name, values, mistake = _validate(row, allowed)
         if mistake is None and name in inputs:

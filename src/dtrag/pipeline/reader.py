@@ -121,7 +121,7 @@ def _judged(by_words: Confidence, reading: Reading, run: Run) -> Confidence:
     decision = _DECISIONS.get((by_words.decision, reading.answer))
     if decision is None or (run.scope.as_of is not None and reading.answer != "none"):
         return by_words
-    return replace(by_words, decision=decision, reason=_REASONS[reading.answer])
+    return replace(by_words, decision=decision, reason=(_REASONS[reading.answer],))
 
 
 async def _by_model(question: str, evidence: Evidence, run: Run, model: ChatModel) -> Reading:

@@ -18,7 +18,7 @@ from dtrag.core.documents import FollowedCitation, SearchMetrics, SearchResult, 
 from dtrag.core.editions import ChangedText, changed_later
 from dtrag.core.query_expansion import QueryFacts, TopKChoice
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.statements import joined, stated
+from dtrag.core.statements import Statement, stated
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.taxonomy.versions import active_paths, parse_version
 from dtrag.core.text.analysis import language
@@ -49,11 +49,11 @@ STATISTICS_SHARE = 0.95
 """Share of that time until which the statistics of the question's terms, needed for the confidence, must arrive."""
 CASES_SHARE = 0.1
 """Share of that time for which a finished search waits for the case memory, which works beside it."""
-GREETED = Confidence(0.0, "abstain", stated("greeting", "A greeting asks nothing of the documents."))
+GREETED = Confidence(0.0, "abstain", (stated("greeting", "A greeting asks nothing of the documents."),))
 UNJUDGED = Confidence(
     0.0,
     "review",
-    stated("not_judged", "How far the passages answer could not be judged in time: check the sources."),
+    (stated("not_judged", "How far the passages answer could not be judged in time: check the sources."),),
 )
 
 
@@ -158,7 +158,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             parts=parts,
         )
         state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
-        state.notes += metrics.notes
+        state.notes += metrics.note_statements
         _record_search(run, len(state.retrieved_chunks), metrics, judged)
         return state
 
@@ -216,9 +216,9 @@ async def _preceding(
 
 def _explained(judged: Confidence, metrics: SearchMetrics) -> Confidence:
     """An abstention says first of which regulations there was no text of the day to search."""
-    if judged.decision != "abstain" or not metrics.missing_editions:
+    if judged.decision != "abstain" or metrics.missing_editions is None:
         return judged
-    return replace(judged, reason=joined(metrics.missing_editions, judged.reason))
+    return replace(judged, reason=(metrics.missing_editions, *judged.reason))
 
 
 def _record_search(run: Run, passages: int, metrics: SearchMetrics, judged: Confidence) -> None:
@@ -314,7 +314,7 @@ async def _with_provision(
     if changed:
         judged, _ = without_text(judged, state.query, changed, run)
     state.retrieved_chunks = list(passages)
-    notes: Mapping[str, Sequence[str]] = {}
+    notes: Mapping[str, Sequence[Statement]] = {}
     with suppress(TimeoutError, DtragError):
         async with asyncio.timeout(seconds):
             notes = await run.engine.notes_on(named.question, passages, run.scope)
@@ -324,9 +324,9 @@ async def _with_provision(
     return state
 
 
-async def _without_provision(state: PipelineState, run: Run, answer: tuple[str, str]) -> PipelineState:
+async def _without_provision(state: PipelineState, run: Run, answer: tuple[str, Statement]) -> PipelineState:
     """The state with the answer to a question that names no existing provision, or one of several."""
-    (state.answer, state.reason), state.decision = answer, "abstain"
+    state.answer, state.reason, state.decision = answer[0], (answer[1],), "abstain"
     await _see_version(state, run)
     run.emit("replace", {"text": state.answer})
     return state
@@ -334,8 +334,8 @@ async def _without_provision(state: PipelineState, run: Run, answer: tuple[str, 
 
 async def _without_text(state: PipelineState, run: Run, changed: Sequence[ChangedText]) -> PipelineState:
     """The state with the answer that the text of the run's day is not stored of what the question names."""
-    judged, state.answer = without_text(GREETED, state.query, changed, run)
-    state.decision, state.reason = judged.decision, state.answer
+    judged, state.answer = without_text(replace(GREETED, reason=()), state.query, changed, run)
+    state.decision, state.reason = judged.decision, judged.reason
     await _see_version(state, run)
     run.emit("replace", {"text": state.answer})
     return state
@@ -350,7 +350,7 @@ def unjudged(state: PipelineState) -> PipelineState:
     """The state with passages of unknown confidence; without passages, the answer that the search did not finish."""
     if not state.retrieved_chunks:
         late = stated("search_late", "The search took longer than it may.")
-        return unfinished(state, running(state), late, searched=False)
+        return unfinished(state, running(state), (late,), searched=False)
     state.degraded.append("confidence")
     return state
 
@@ -437,7 +437,7 @@ async def as_of_day(
         if "editions" not in metrics.degraded or judged.decision != "answer":
             return judged, ""
         late = stated("day_not_checked", "What has changed since {day} could not be read in time.", day=run.scope.as_of)
-        return replace(judged, decision="review", needs_check=True, reason=joined(late, judged.reason)), ""
+        return replace(judged, decision="review", needs_check=True, reason=(late, *judged.reason)), ""
     changed = await asyncio.to_thread(_changed, question, metrics.today, statistics, settings, run)
     if changed:
         return without_text(judged, question, changed, run)
@@ -451,7 +451,7 @@ async def as_of_day(
         return judged, ""
     name = f"{first.metadata.get('regulation') or first.title} {first.metadata.get('article') or ''}".rstrip()
     differs = stated("first_differs", "Today {name} comes first: check the sources.", name=name)
-    return replace(judged, decision="review", reason=joined(differs, judged.reason)), ""
+    return replace(judged, decision="review", reason=(differs, *judged.reason)), ""
 
 
 def _same_then(passage: SearchResult, metrics: SearchMetrics, run: Run) -> bool:
@@ -466,8 +466,8 @@ def without_text(judged: Confidence, question: str, changed: Sequence[ChangedTex
     if run.scope.as_of is None:
         return judged, ""
     named = changed_later(changed, run.scope.as_of, korean=language(question) == "ko")
-    answer = named if judged.decision == "abstain" else ""
-    return replace(judged, decision="review", needs_check=True, reason=joined(named, judged.reason)), answer
+    answer = str(named) if judged.decision == "abstain" else ""
+    return replace(judged, decision="review", needs_check=True, reason=(named, *judged.reason)), answer
 
 
 def _changed(

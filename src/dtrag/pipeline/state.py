@@ -19,6 +19,7 @@ from dtrag.core.documents import (
     SearchResult,
 )
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.statements import Statement, Statements
 from dtrag.core.text.sentences import Preceding
 from dtrag.pipeline.run import Run, of_active_app
 from dtrag.ports import NamedPassages
@@ -43,7 +44,7 @@ class Plan(TypedDict, total=False):
     strategy: str
     complexity: str
     reasoning: str
-    notes: list[str]
+    notes: list[Statement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Evidence:
     confidence: Confidence
     preceding: Mapping[str, Preceding] = field(default_factory=dict)
     named: NamedPassages | None = None
-    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    notes: Mapping[str, Sequence[Statement]] = field(default_factory=dict)
     followed: Sequence[FollowedCitation] = ()
     cited: Sequence[SearchResult] = ()
     reading: Reading | None = None
@@ -137,9 +138,9 @@ class PipelineState:
     plan: Plan | None = None
     tool_results: list[ToolResult] = field(default_factory=list)
     decision: str = ""
-    reason: str = ""
+    reason: Statements = ()
     degraded: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Statement] = field(default_factory=list)
     model: str | None = None
     unfinished: bool = False
     search_query: str | None = None

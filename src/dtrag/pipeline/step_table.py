@@ -157,4 +157,4 @@ async def _fall_back(fallback: StepFunction, state: PipelineState) -> PipelineSt
             return await fallback(state)
     except TimeoutError:
         late = stated("nothing_in_time", "Nothing could be made in time.")
-        return unfinished(state, running(state), late, searched=state.evidence is not None)
+        return unfinished(state, running(state), (late,), searched=state.evidence is not None)

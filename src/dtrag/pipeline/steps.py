@@ -13,7 +13,7 @@ from dtrag.core.answers.answer_confidence import answer_confidence
 from dtrag.core.answers.confidence import confidence
 from dtrag.core.answers.reasons import Decision, declined
 from dtrag.core.documents import Declined
-from dtrag.core.statements import joined, stated
+from dtrag.core.statements import stated
 from dtrag.errors import DatabaseUnavailable, InvalidInput, LanguageModelFailed, Overloaded
 from dtrag.pipeline import planner
 from dtrag.pipeline.answer.citations import highlighted
@@ -212,7 +212,7 @@ def _judged_by_quotations(state: PipelineState, evidence: Evidence) -> Decision:
             "These are the nearest passages; that they answer the question is {probability} probable.",
             probability=f"{worst.value:.0%}",
         )
-        state.reason = joined(*(part for part in (worst.lacking, nearest, judged.reason) if part))
+        state.reason = (*((worst.lacking,) if worst.lacking is not None else ()), nearest, *judged.reason)
     return "review"
 
 

@@ -15,6 +15,7 @@ from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
 from dtrag.core.editions import Edition, WorkBeginning
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import IndexMismatch
 
@@ -87,7 +88,7 @@ class Index(Protocol):
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the `limit` best passages that contain every word of the query, best first."""
 
-    async def strict_note(self, scope: Scope) -> str:
+    async def strict_note(self, scope: Scope) -> Statement | None:
         """Why results of `strict` may be incomplete at the moment; "" when they are complete."""
 
     async def vectors(

@@ -13,6 +13,7 @@ from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult
 from dtrag.core.editions import ChangedText
 from dtrag.core.provisions import RegulationText
 from dtrag.core.query_expansion import QueryFacts, TopKChoice
+from dtrag.core.statements import Statement
 from dtrag.ports.index import IndexSnapshot
 
 NO_QUESTIONS: Mapping[str, float] = {}
@@ -27,7 +28,7 @@ class QueryReading(Protocol):
         """Additional search terms: term ids with weights in (0, 1]."""
 
     @property
-    def note(self) -> str:
+    def note(self) -> Statement | None:
         """What the caller should know about the interpretation, as a sentence; "" for nothing."""
 
     def facts(self) -> QueryFacts:
@@ -133,7 +134,9 @@ class QueryPack(Protocol):
         `imagined`: chunk id -> how near its imagined questions are to the question, from 0 to 1.
         """
 
-    async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
+    async def notes(
+        self, query: str, passages: Sequence[SearchResult], caller: Scope
+    ) -> Mapping[str, Sequence[Statement]]:
         """Chunk id -> what the reader of an answer from this passage should know, in the language of the query."""
 
     def of_day(self, passage: SearchResult, day: date) -> SearchResult:

@@ -9,6 +9,7 @@ from datetime import date
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
 from dtrag.core.provisions import RegulationText
+from dtrag.core.statements import Statement
 from dtrag.core.text.analysis import language
 from dtrag.ports import RegulationStore, valid_day
 from dtrag.regulations.korean.edition_notes import EditionText, edition_notes, undated_note
@@ -20,9 +21,9 @@ MOST_ARTICLES = 5
 
 async def notes_on(
     query: str, passages: Sequence[SearchResult], store: RegulationStore, caller: Scope
-) -> dict[str, list[str]]:
+) -> dict[str, list[Statement]]:
     """Chunk id -> notes, for the regulations among the passages; `caller.as_of` is the day of the question, if any."""
-    korean, notes = language(query) == "ko", dict[str, list[str]]()
+    korean, notes = language(query) == "ko", dict[str, list[Statement]]()
     dated: dict[tuple[uuid.UUID, str], list[SearchResult]] = {}
     for passage in passages:
         label = str(passage.metadata.get("article") or "")

@@ -19,7 +19,7 @@ from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult
 from dtrag.core.editions import ChangedText
 from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.ports import (
@@ -230,7 +230,9 @@ class RegulationRanking:
         part_scorers = [Scorer(part, weights) for part in reading.parts]
         return ScoredArticles(articles, Scorer(reading, weights), statistics, part_scorers)
 
-    async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
+    async def notes(
+        self, query: str, passages: Sequence[SearchResult], caller: Scope
+    ) -> Mapping[str, Sequence[Statement]]:
         """Chunk id -> amendments, missing dates and transitional provisions of the regulation, for the reader."""
         return {} if self._collections is None else await notes_on(query, passages, self._collections.store, caller)
 

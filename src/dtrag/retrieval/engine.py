@@ -15,6 +15,7 @@ from dtrag.core.access import confinement
 from dtrag.core.access.scope import SearchFilters, Viewer
 from dtrag.core.documents import FollowedCitation, SearchMetrics, SearchResult, Vector
 from dtrag.core.editions import ChangedText
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import QueryCharacteristics, analyze_query
@@ -330,7 +331,7 @@ class HybridSearchEngine:
 
     async def notes_on(
         self, query: str, passages: Sequence[SearchResult], scope: Viewer
-    ) -> Mapping[str, Sequence[str]]:
+    ) -> Mapping[str, Sequence[Statement]]:
         """Chunk id -> what a pack has to say to the reader of an answer from these passages."""
         if self._pack is None or not passages:
             return {}
@@ -538,7 +539,7 @@ def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
         diversity_ratio=metrics.diversity_ratio,
         cache_hit=True,
         degraded=metrics.degraded,
-        notes=metrics.notes,
+        note_statements=metrics.note_statements,
         missing_editions=metrics.missing_editions,
         today=metrics.today,
         pack=metrics.pack,

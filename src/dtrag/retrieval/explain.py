@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from dtrag.core.access.scope import SearchFilters
 from dtrag.core.documents import Absence, Explanation, SearchResult, uuid_or_none
 from dtrag.core.query_expansion import QueryExpansion
-from dtrag.core.statements import CodedText, stated
+from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.core.text.questions import content
 from dtrag.ports import Index, similarity
@@ -62,11 +62,11 @@ class Explainer:
         target, document_id = self.target, uuid_or_none(name)
         visible = await self.index.chunk_ids(document_id, target.caller) if document_id else []
         if document_id is None or not visible:
-            return Absence(name, NOT_FOUND)
+            return Absence(name, (NOT_FOUND,))
         if target.scope != target.caller and not await self.index.chunk_ids(document_id, target.scope):
-            return Absence(name, NOT_IN_CATEGORIES)
+            return Absence(name, (NOT_IN_CATEGORIES,))
         if target.filters != SearchFilters() and not await self._is_admitted(visible[0]):
-            return Absence(name, NOT_ADMITTED)
+            return Absence(name, (NOT_ADMITTED,))
         sums, cosines = await self._raw_scores(visible)
         shares = similarity(self.ranking.vector.model, cosines)
         ranks = {key: rank for rank, key in enumerate(self.ranking.order)}
@@ -79,7 +79,7 @@ class Explainer:
         )
         passages = await self.index.fetch([best], target.scope, target.snapshot.taxonomy)
         reason = (
-            self._ranked_too_low(ranks[best] + 1, best)
+            (self._ranked_too_low(ranks[best] + 1, best),)
             if best in ranks
             else self._not_a_candidate(sums.get(best, 0.0), cosines.get(best), passages.get(best))
         )
@@ -139,7 +139,7 @@ class Explainer:
         words = [word.strip(".,;:!?\"'“”()[]") for word in self.request.query.split()]
         return tuple(dict.fromkeys(word for word in words if not matched_terms.isdisjoint(self.analyzer.terms(word))))
 
-    def _ranked_too_low(self, rank: int, key: str) -> str:
+    def _ranked_too_low(self, rank: int, key: str) -> Statement:
         total, top_k = len(self.ranking.order), self.request.top_k
         if key in self.rerank_scores:
             return stated(
@@ -153,8 +153,8 @@ class Explainer:
         text = "Its best passage has rank {rank} of {total} candidates; the list ends with rank {last}."
         return stated("absent_low", text, rank=rank, total=total, last=top_k)
 
-    def _not_a_candidate(self, total: float, cosine: float | None, passage: SearchResult | None) -> str:
-        reasons: list[CodedText] = []
+    def _not_a_candidate(self, total: float, cosine: float | None, passage: SearchResult | None) -> Statements:
+        reasons: list[Statement] = []
         lexical, vector = self.ranking.lexical, self.ranking.vector
         if lexical.candidates is not None:
             if total > 0 and not self._lacks_words(passage):
@@ -169,8 +169,7 @@ class Explainer:
                 if cosine is None
                 else _low_vector(f"{cosine:.3f}", vector)
             )
-        parts = "; ".join(reason.removeprefix(_NO_CANDIDATE).removesuffix(".") for reason in reasons)
-        return CodedText(f"{_NO_CANDIDATE}{parts}.", tuple(each for reason in reasons for each in reason.statements))
+        return tuple(reasons)
 
     def _lacks_words(self, passage: SearchResult | None) -> bool:
         """Whether the passage lacks a term that each candidate contains."""
@@ -187,7 +186,7 @@ def _of_candidates(outcome: RetrieverOutcome, chunk_ids: Sequence[str]) -> tuple
     return scores, missing
 
 
-def _low_lexical(score: str, outcome: RetrieverOutcome) -> CodedText:
+def _low_lexical(score: str, outcome: RetrieverOutcome) -> Statement:
     if not outcome.raw_scores:
         text = f"{_NO_CANDIDATE}its lexical score is {{score}}, and there are no candidates."
         return stated("absent_lexical_none", text, score=score)
@@ -195,7 +194,7 @@ def _low_lexical(score: str, outcome: RetrieverOutcome) -> CodedText:
     return stated("absent_lexical", text, score=score, **_last_of(outcome))
 
 
-def _low_vector(score: str, outcome: RetrieverOutcome) -> CodedText:
+def _low_vector(score: str, outcome: RetrieverOutcome) -> Statement:
     if not outcome.raw_scores:
         text = f"{_NO_CANDIDATE}its similarity is {{score}}, and there are no candidates."
         return stated("absent_vector_none", text, score=score)

@@ -16,7 +16,7 @@ from dtrag import embedding_service
 from dtrag.concurrency import DaemonThreads
 from dtrag.core.documents import Vector
 from dtrag.core.ranking.bm25 import LexicalQuery
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.text.questions import has_hangul, required_terms, weighted_terms
 from dtrag.errors import InvalidInput
@@ -44,7 +44,7 @@ class RetrieverOutcome:
     seconds: float = 0.0
     embedding_seconds: float = 0.0
     failure: Exception | None = None
-    note: str = ""
+    note: Statement | None = None
     skipped: bool = False
     lexical_query: LexicalQuery | None = None
     vector: Vector | None = None
@@ -181,8 +181,8 @@ class QueryEmbedder:
         """The model for the query's language."""
         return model_for(self.embedder, language(query))
 
-    def unsupported_reason(self, query: str) -> str:
-        """Why the query cannot be embedded, as a sentence; "" when it can."""
+    def unsupported_reason(self, query: str) -> Statement | None:
+        """Why the query cannot be embedded, as a sentence; None when it can."""
         if self.embedder is None:
             return stated("no_embedder", "No embedder is available: lexical search only. See `dtrag models list`.")
         code = language(query)
@@ -193,7 +193,7 @@ class QueryEmbedder:
                 embedder=self.embedder.id,
                 language=code,
             )
-        return ""
+        return None
 
     async def embed(self, query: str, seconds: float) -> Vector:
         """The vector of the query. Raises `TimeoutError` after `seconds`, and `ValueError` for an invalid vector."""

@@ -13,7 +13,7 @@ from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchRes
 from dtrag.core.editions import changed_later, missing_editions_note
 from dtrag.core.metrics.ranking import diversity_ratio
 from dtrag.core.query_expansion import QueryExpansion, TopKChoice
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError
 from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading, valid_day
@@ -98,14 +98,13 @@ class SearchRunner:
         shown = query if request.explain else None
         expansions = shown.expansions if shown is not None else ()
         results, absent = await self._presented(search, ranking, reranked, expansions)
-        reading_note = reading.note if reading is not None else ""
         notes = (
             _rebuilding_note(search.target),
             missing_editions,
             _changed_note(search.request.query, search.target.scope, today),
             ranking.lexical.note,
             ranking.vector.note or _pending_note(ranking.vector.pending),
-            reading_note,
+            reading.note if reading is not None else None,
         )
         return results, SearchMetrics(
             bm25_time=ranking.lexical.seconds,
@@ -119,7 +118,7 @@ class SearchRunner:
             final_results=len(results),
             diversity_ratio=diversity_ratio([str(result.metadata.get("document_id", "")) for result in results]),
             degraded=tuple(degraded),
-            notes=tuple(filter(None, notes)),
+            note_statements=tuple(filter(None, notes)),
             absent=absent,
             missing_editions=missing_editions,
             today=today,
@@ -147,15 +146,15 @@ class SearchRunner:
             degraded.append("references")
             return None
 
-    async def _missing_editions(self, search: Search, degraded: list[str]) -> str:
-        """Of which works no text of the day is stored; "" with `editions` in `degraded` if that fails or is late."""
+    async def _missing_editions(self, search: Search, degraded: list[str]) -> Statement | None:
+        """Of which works no text of the day is stored; None with `editions` in `degraded` if that fails or is late."""
         try:
             async with asyncio.timeout(search.limits.lexical):
                 is_korean = language(search.request.query) == "ko"
                 return await missing_editions(self._index, search.target.scope, korean=is_korean)
         except (TimeoutError, DtragError):
             degraded.append("editions")
-            return ""
+            return None
 
     async def _todays(
         self, search: Search, retriever: HybridRetriever, degraded: list[str], *, needed: bool
@@ -245,10 +244,10 @@ class SearchRunner:
         return await explainer.explained(results), await explainer.absences(results)
 
 
-async def missing_editions(index: Index, scope: Scope, *, korean: bool) -> str:
-    """Of which works in scope no text of the day that was asked for is stored; "" without such a day, or for none."""
+async def missing_editions(index: Index, scope: Scope, *, korean: bool) -> Statement | None:
+    """Of which works in scope no text of the day that was asked for is stored; None without such a day, or for none."""
     if scope.as_of is None or scope.as_of == valid_day(Scope(scope.nodes)):
-        return ""
+        return None
     return missing_editions_note(await index.work_beginnings(scope), scope.as_of, korean=korean)
 
 
@@ -283,28 +282,28 @@ def _with_chosen_weights(search: Search, candidates: Candidates) -> Search:
     return replace(search, config=replace(search.config, bm25_weight=lexical, vector_weight=vector))
 
 
-def _changed_note(query: str, scope: Scope, today: TodaysResults | None) -> str:
+def _changed_note(query: str, scope: Scope, today: TodaysResults | None) -> Statement | None:
     """What of today's first results is not the text of the scope's day, which is not stored."""
     if today is None or scope.as_of is None:
-        return ""
+        return None
     first = (passage.chunk_id for passage in today.passages[:NAMED_CHANGES])
     changed = [text for chunk_id in first for text in today.changed.get(chunk_id, ())]
-    return changed_later(changed, scope.as_of, korean=language(query) == "ko")
+    return changed_later(changed, scope.as_of, korean=language(query) == "ko") if changed else None
 
 
-def _pending_note(pending: bool) -> str:
+def _pending_note(pending: bool) -> Statement | None:
     if pending:
         return stated(
             "vectors_pending",
             "Vectors of some passages are still being made: until then these are found by their words only.",
         )
-    return ""
+    return None
 
 
-def _rebuilding_note(target: SearchTarget) -> str:
+def _rebuilding_note(target: SearchTarget) -> Statement | None:
     if target.is_rebuilding:
         return stated(
             "index_rebuilding",
             "The index is being rebuilt and incomplete; if no `dtrag reindex` is running, run it again.",
         )
-    return ""
+    return None

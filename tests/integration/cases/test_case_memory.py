@@ -273,7 +273,7 @@ async def test_semantic_falls_back_to_words_with_a_note(app: App, emptied: Datab
     async with toy_app(emptied, Models()) as bare:
         by_words = await bare.cases.suggest(QUESTION, method=SimilarityMethod.SEMANTIC)
         assert (by_words.method, by_words.cases[0][1]) == (SimilarityMethod.COSINE, 1.0)
-        assert "No embedder is available" in by_words.notes[0]
+        assert "No embedder is available" in str(by_words.notes[0])
 
 
 async def test_meaning_counts_from_the_cosine_of_unrelated_questions_on(emptied: Database) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope
 from dtrag.core.documents import document_id
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import ChosenRow, Decision, Placement, ReviewItem
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
@@ -32,7 +33,7 @@ from tests.builders import (
 
 def placement(document: uuid.UUID, node_id: int, confidence: float, minutes: int = 0) -> Placement:
     """A result of the classification; accepted from .7."""
-    classification = Classification(("AI", "Machines"), node_id, confidence, ("Its words.",))
+    classification = Classification(("AI", "Machines"), node_id, confidence, (Statement("", "Its words."),))
     return Placement(document, classification, NOON + minutes * MINUTE)
 
 

@@ -1,11 +1,8 @@
-"""Sentences with codes: they are ordinary texts, and the service has each of them in Korean."""
+"""Sentences with codes, of which the service has each in Korean."""
 
 from __future__ import annotations
 
 import ast
-import copy
-import json
-import pickle
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -13,19 +10,8 @@ from pathlib import Path
 import pytest
 
 from dtrag import errors
-from dtrag.core.statements import (
-    CodedText,
-    Statement,
-    all_statements,
-    joined,
-    rows_of,
-    shown_as,
-    stated,
-    statement_of,
-    statements_of,
-    statements_of_error,
-    text_of_error,
-)
+from dtrag.core.response import plain
+from dtrag.core.statements import Statement, stated, statement_in, statement_of, text_of
 from dtrag.delivery.texts import in_language_of, korean_settings, korean_statements
 from dtrag.settings import FLAGS, Settings
 
@@ -34,30 +20,16 @@ _STATED = re.compile(r'stated\(\s*(f?"[^"]+"[^,]*),')
 _VALUE = re.compile(r"\{(\w+)")
 
 
-def test_a_statement_is_its_text() -> None:
+def test_a_statement_has_its_text_and_its_values() -> None:
     told = stated("searched", "Searched: {passages} passages.", passages="5,040")
-    assert told == "Searched: 5,040 passages."
-    assert told.statements == (Statement("searched", "Searched: 5,040 passages.", {"passages": "5,040"}),)
-    assert json.dumps({"reason": told}) == '{"reason": "Searched: 5,040 passages."}'
+    assert told == Statement("searched", "Searched: 5,040 passages.", {"passages": "5,040"})
+    assert str(told) == "Searched: 5,040 passages."
+    assert text_of((told, stated("one", "One."))) == "Searched: 5,040 passages. One."
+    assert len({told, stated("searched", "Searched: {passages} passages.", passages="5,040")}) == 1
 
 
 def test_braces_in_a_value_are_only_text() -> None:
-    assert stated("x", "There is no {name}.", name="{0.__class__}") == "There is no {0.__class__}."
-
-
-def test_joined_texts_keep_their_statements() -> None:
-    both = joined(stated("one", "One."), "", "Two.")
-    assert both == "One. Two."
-    assert [(each.code, each.text) for each in both.statements] == [("one", "One."), ("", "Two.")]
-    assert statements_of("") == ()
-    assert all_statements([both, "Three."])[-1] == Statement("", "Three.")
-
-
-def test_copies_keep_the_statements() -> None:
-    told = stated("one", "One.")
-    for copied in (copy.deepcopy(told), pickle.loads(pickle.dumps(told))):
-        assert isinstance(copied, CodedText)
-        assert (copied, copied.statements) == (told, told.statements)
+    assert stated("x", "There is no {name}.", name="{0.__class__}").text == "There is no {0.__class__}."
 
 
 def codes_in_source() -> set[str]:
@@ -115,26 +87,24 @@ def test_korean_texts_name_values_that_there_are() -> None:
 
 def test_errors_have_statements() -> None:
     full = errors.StorageFull(free="1 MB", needed="512 MB")
-    (statement,) = statements_of_error(full)
-    assert (statement.code, statement.text) == ("error_storage_full", str(full))
-    assert statement.values == {"free": "1 MB", "needed": "512 MB"}
-    assert statements_of_error(errors.InvalidInput("It is odd.")) == ()
-    assert statements_of(text_of_error(errors.InvalidInput("It is odd."))) == (Statement("", "It is odd."),)
+    values = {"free": "1 MB", "needed": "512 MB"}
+    assert statement_of(full) == Statement("error_storage_full", str(full), values)
+    assert statement_of(errors.InvalidInput("It is odd.")) == Statement("", "It is odd.")
     coded = errors.ParseFailed(stated("no_text", "no text in it"))
-    assert statements_of_error(coded) == (Statement("no_text", "no text in it"),)
+    assert (str(coded), statement_of(coded)) == ("no text in it", Statement("no_text", "no text in it"))
 
 
-def test_a_statement_survives_as_a_row() -> None:
+def test_a_statement_survives_as_json() -> None:
     told = stated("searched", "Searched: {passages}.", passages=5)
-    assert [statement_of(row) for row in rows_of([told, "Two."])] == [*told.statements, Statement("", "Two.")]
+    assert statement_in(plain(told)) == told
     with pytest.raises(TypeError, match="a statement has"):
-        statement_of({"code": 1})
+        statement_in({"code": 1})
 
 
 def test_a_statement_in_another_language_keeps_its_english_text() -> None:
-    told = shown_as("5개를 찾았습니다.", stated("searched", "Searched: {passages}.", passages=5))
-    assert told == "5개를 찾았습니다."
-    assert told.statements[0].text == "Searched: 5."
+    told = stated("searched", "Searched: {passages}.", "5개를 찾았습니다.", passages=5)
+    assert (str(told), told.text) == ("5개를 찾았습니다.", "Searched: 5.")
+    assert plain(told) == {"code": "searched", "text": "Searched: 5.", "values": {"passages": "5"}}
 
 
 def test_what_settings_mean_is_there_in_korean() -> None:
@@ -169,9 +139,6 @@ def test_no_statement_or_error_names_a_variable_of_the_environment() -> None:
 
 def test_reasons_are_in_the_language_of_the_answer() -> None:
     reason = stated("searched", "Searched: {passages} passages.", passages="5,040")
-    assert (
-        in_language_of("휴학은 네 학기까지입니다.", reason, statements_of(reason))
-        == "볼 수 있는 구절 5,040개를 찾아보았습니다."
-    )
-    assert in_language_of("Four terms at most.", reason, statements_of(reason)) == reason
-    assert in_language_of("휴학은 네 학기까지입니다.", "No code.", statements_of("No code.")) == "No code."
+    assert in_language_of("휴학은 네 학기까지입니다.", (reason,)) == "볼 수 있는 구절 5,040개를 찾아보았습니다."
+    assert in_language_of("Four terms at most.", (reason,)) == reason.text
+    assert in_language_of("휴학은 네 학기까지입니다.", (Statement("", "No code."),)) == "No code."

@@ -60,7 +60,7 @@ _REQUEST = re.compile(r"(GET|POST|DELETE) (/[\w/{}]*)")
 def test_an_error_has_a_message_for_each_reader(error: DtragError, command: str, request_text: str) -> None:
     assert str(error) == command
     assert error.over_http == request_text
-    assert sentence(detail_of(error)) == request_text
+    assert sentence(str(detail_of(error))) == request_text
 
 
 def test_advice_names_routes_that_exist() -> None:

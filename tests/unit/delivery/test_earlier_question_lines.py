@@ -10,7 +10,7 @@ TERMS = EarlierQuestion("d", "휴학 기간은 얼마인가요?", "2030-02-01", 
 
 
 def lines(question: str, before: EarlierQuestion | None, *offered: EarlierQuestion) -> list[str]:
-    answer = Answer(question, "Text.", (), 0.9, "answer", "", {}, answered_before=before, offered=offered)
+    answer = Answer(question, "Text.", (), 0.9, "answer", {}, answered_before=before, offered=offered)
     return earlier_question_lines(answer)
 
 

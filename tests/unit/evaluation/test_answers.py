@@ -53,7 +53,7 @@ def _answer(
     model: str | None = None,
     confidence: float = 0.9,
 ) -> Answer:
-    return Answer("", text, citations, confidence, decision, "", {}, model=model)
+    return Answer("", text, citations, confidence, decision, {}, model=model)
 
 
 def _article(number: str, **metadata: Any) -> SearchResult:

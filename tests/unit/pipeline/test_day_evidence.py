@@ -12,10 +12,11 @@ from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.documents import SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.statements import text_of
 from dtrag.pipeline.retrieve import as_of_day
 from dtrag.pipeline.run import Run
 
-SURE = Confidence(0.9, "answer", "sure")
+SURE = Confidence(0.9, "answer", ())
 
 
 def article(number: int, since: str) -> SearchResult:
@@ -37,4 +38,4 @@ async def test_what_comes_first_today_and_was_the_same_then_must_come_first(
     settings: dict[str, Any] = {}
     judged, answer = await as_of_day(SURE, "휴학", results, LexicalStatistics(), settings=settings, run=run)
     assert (judged.decision, answer) == (decision, "")
-    assert ("학칙 제2조" in judged.reason) == (decision == "review")
+    assert ("학칙 제2조" in text_of(judged.reason)) == (decision == "review")

@@ -107,8 +107,8 @@ class MemoryIndex:
             if counts[term]
         )
 
-    async def strict_note(self, scope: Scope) -> str:
-        return ""
+    async def strict_note(self, scope: Scope) -> None:
+        return None
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         await self._enter("strict")

@@ -11,6 +11,7 @@ import pytest
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Absence, SearchMetrics, SearchResult
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import ROOT, Node, Taxonomy
 from dtrag.ports import Embedder
 from dtrag.retrieval.engine import HybridSearchEngine
@@ -88,7 +89,7 @@ async def test_without_vectors_there_is_no_cosine_and_no_vector_rank() -> None:
 @pytest.mark.parametrize("document_id", [SECRET, str(uuid.UUID(int=99)), "nonsense", "", "'; DROP TABLE chunks; --"])
 async def test_missing_and_invisible_documents_get_the_same_reason(document_id: str) -> None:
     absent = await _absence_of(document_id, embedder=ToyEmbedder())
-    assert absent == Absence(document_id, NOT_FOUND)
+    assert absent == Absence(document_id, (NOT_FOUND,))
 
 
 async def test_a_document_among_the_results_is_not_absent() -> None:
@@ -106,8 +107,10 @@ async def test_a_document_among_the_results_is_not_absent() -> None:
         ({"metadata": {"author": "Lee"}}, KETTLE, NOT_ADMITTED),
     ],
 )
-async def test_a_document_that_the_filters_exclude(filters: dict[str, Any], document_id: str, reason: str) -> None:
-    assert (await _absence_of(document_id, filters=filters)) == Absence(document_id, reason)
+async def test_a_document_that_the_filters_exclude(
+    filters: dict[str, Any], document_id: str, reason: Statement
+) -> None:
+    assert (await _absence_of(document_id, filters=filters)) == Absence(document_id, (reason,))
 
 
 async def test_a_document_without_any_word_of_the_query() -> None:
@@ -133,7 +136,7 @@ async def test_a_document_that_no_retriever_returned_is_explained_with_its_score
     absent = await _absence_of(
         GARDEN, query="kettle valve", top_k=1, embedder=ToyEmbedder(), bm25_candidates=1, vector_candidates=1
     )
-    assert "it contains no word of the query; its similarity is " in absent.reason
+    assert "it contains no word of the query. Its best passage is not a candidate: its similarity is " in absent.reason
     assert "the last of the 1 candidates has" in absent.reason
     assert absent.explanation is not None
     assert absent.explanation.cosine is not None

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from dtrag.adapters.parsers.decoding import clean, clean_line
 from dtrag.core.documents import Block, BlockKind, ParsedDocument, Scalar
 from dtrag.core.page_starts import PageStart
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, stated
 from dtrag.errors import ParseFailed
 
 SEPARATOR = "\n\n"
@@ -92,7 +92,7 @@ class TextBuilder:
         content_type: str,
         part: str = "",
         metadata: Mapping[str, Scalar] | None = None,
-        no_text: str = stated("no_text", "no text in it"),
+        no_text: Statement = stated("no_text", "no text in it"),
     ) -> ParsedDocument:
         """What has been collected. Raises `ParseFailed(no_text)` when that is nothing."""
         if not self._pieces:

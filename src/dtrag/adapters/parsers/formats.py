@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, cast
 
 from dtrag.core.documents import ParsedDocument
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, stated
 from dtrag.errors import ParseFailed
 
 Container = Literal["text", "pdf", "zip"]
@@ -117,7 +117,7 @@ def check_content(path: Path, chosen: Format) -> None:
         raise ParseFailed(stated("file_is_zip", "it is a zip archive, not {label}", label=chosen.label))
 
 
-def _binary_office_reason(chosen: Format) -> str:
+def _binary_office_reason(chosen: Format) -> Statement:
     if chosen.module == "hwpx":
         return SAVE_AS[".hwp"]
     if chosen.module == "docx":

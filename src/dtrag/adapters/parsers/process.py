@@ -18,7 +18,7 @@ from typing import Self, cast
 from dtrag.adapters.parsers import wire
 from dtrag.adapters.parsers.formats import format_of, knows
 from dtrag.core.documents import ParsedDocument
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, stated, statement_in
 from dtrag.errors import DtragError, ParseFailed
 from dtrag.settings import passed_on
 
@@ -70,7 +70,7 @@ class ParserProcess:
                         continue
                     reusable = not message.get("spent", False)
                     if "failed" in message:
-                        raise ParseFailed(wire.reason_of(message))
+                        raise ParseFailed(statement_in(message["failed"]))
                     return
             except ChildSilent as error:
                 raise ParseFailed(
@@ -145,7 +145,7 @@ class ChildDied(Exception):
         self.returncode = returncode
         self.by_us = by_us
 
-    def reason(self, memory_mb: int) -> str:
+    def reason(self, memory_mb: int) -> Statement:
         """The reason that is reported for the file."""
         if self.by_us:
             return stated("parser_closed", "the parser was closed before the end of the file")

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from dtrag.core.documents import Block, ParsedDocument
-from dtrag.core.statements import CodedText, StatementRow, statement_of
 
 Row = list[Any]
 """A document as JSON values: see `to_row`."""
@@ -27,7 +25,7 @@ class ParserRequest(TypedDict):
 
 
 class ParserReply(TypedDict, total=False):
-    """One of: `ready`; `documents`; `done`; or `failed` with the reason and its statements.
+    """One of: `ready`; `documents`; `done`; or `failed` with the reason, a `Statement`.
 
     `spent`: the process must not be reused.
     """
@@ -35,8 +33,7 @@ class ParserReply(TypedDict, total=False):
     ready: bool
     documents: list[Row]
     done: bool
-    failed: str
-    statements: list[StatementRow]
+    failed: dict[str, object]
     spent: bool
 
 
@@ -88,11 +85,3 @@ def from_row(row: Row) -> ParsedDocument:
         metadata=metadata,
         page_starts=tuple((offset, number) for offset, number in page_starts),
     )
-
-
-def reason_of(message: Mapping[str, object]) -> CodedText:
-    """The reason of a reply with `failed`. Raises `TypeError` or `ValueError` for statements of another shape."""
-    rows = message.get("statements", [])
-    if not isinstance(rows, list):
-        raise TypeError("statements are a list")
-    return CodedText(str(message["failed"]), tuple(statement_of(row) for row in rows))

@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, cast
 from dtrag.adapters.parsers import wire
 from dtrag.adapters.parsers.formats import Format, check_content, format_of
 from dtrag.core.documents import ParsedDocument
-from dtrag.core.statements import rows_of, stated, text_of_error
+from dtrag.core.response import plain
+from dtrag.core.statements import Statement, stated, statement_of
 from dtrag.errors import ParseFailed
 
 BATCH_CHARACTERS = 1 << 18
@@ -85,19 +86,19 @@ def serve(request: wire.ParserRequest, replies: _Replies, memory_mb: int) -> boo
     """Parse one file and send its documents. Returns whether the process may be reused."""
     allow_cpu(int(request["cpu_seconds"]))
     name = str(request["name"])
-    reason = ""
+    reason: Statement | None = None
     spent = False
     chosen: Format | None = None
     try:
         chosen = format_of(name)
         _parse(Path(request["path"]), name, chosen, replies)
     except ParseFailed as error:
-        reason = text_of_error(error)
+        reason = statement_of(error)
     except Exception as error:  # noqa: BLE001 - the boundary: any error of a hostile file fails this file only
         reason = reason_for(error, chosen, memory_mb)
         spent = True
     replies.flush()
-    replies.send({"failed": reason, "statements": rows_of([reason]), "spent": spent} if reason else {"done": True})
+    replies.send({"failed": plain(reason), "spent": spent} if reason is not None else {"done": True})
     return not spent
 
 
@@ -111,7 +112,7 @@ def _parse(path: Path, name: str, chosen: Format, replies: _Replies) -> None:
         raise ParseFailed(stated("no_text", "no text in it"))
 
 
-def reason_for(error: BaseException, chosen: Format | None, memory_mb: int) -> str:
+def reason_for(error: BaseException, chosen: Format | None, memory_mb: int) -> Statement:
     """A short sentence about an exception that is not a `ParseFailed`; without traceback and document text."""
     if isinstance(error, MemoryError) or "memory allocation failed" in str(error).lower():
         return stated("parser_memory", "the file needs more than {limit} MiB of memory", limit=memory_mb)

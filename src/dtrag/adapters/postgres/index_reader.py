@@ -26,6 +26,7 @@ from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.editions import WorkBeginning, days
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.questions import weighted_terms
 from dtrag.ports import IndexSnapshot, valid_day
@@ -171,10 +172,10 @@ class PostgresIndex:
             reach = limit if not parameters else 1_000_000
             return _scores((await fetch(connection, statement, values | {"limit": reach}))[:limit])
 
-    async def strict_note(self, scope: Scope) -> str:
-        """Why results of `strict` in this scope may be incomplete now; "" when they are complete."""
+    async def strict_note(self, scope: Scope) -> Statement | None:
+        """Why results of `strict` in this scope may be incomplete now; None when they are complete."""
         if not await self._many_passages(scope) or await self._strict_index.ready():
-            return ""
+            return None
         return self._strict_index.note()
 
     def _conditions(self, scope: Scope, filters: SearchFilters) -> dict[str, object]:

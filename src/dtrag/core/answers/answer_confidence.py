@@ -21,7 +21,7 @@ from dtrag.core.answers.grounding import claim_of
 from dtrag.core.answers.sentence_signals import QuestionTerms
 from dtrag.core.documents import Citation, PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.statements import CodedText, stated
+from dtrag.core.statements import Statement, stated
 from dtrag.core.text.analysis import language, normalise, term_id, terms
 from dtrag.core.text.numbers import numbers_in
 
@@ -48,7 +48,7 @@ class AnswerConfidence:
     value: float
     sure: bool
     signals: Mapping[str, float]
-    lacking: CodedText | str = ""
+    lacking: Statement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ def _shown(citation: Citation, passages: Sequence[SearchResult]) -> str:
     return " ".join((*headings, *(part.text for part in citation.context), citation.display or citation.quote))
 
 
-def lacking(question: str, citations: Sequence[Citation], passages: Sequence[SearchResult]) -> CodedText | str:
-    """A number, a name or the negation of the question that no quotation has; "" when they have all of them."""
+def lacking(question: str, citations: Sequence[Citation], passages: Sequence[SearchResult]) -> Statement | None:
+    """A number, a name or the negation of the question that no quotation has; None when they have all of them."""
     text = " ".join(_shown(citation, passages) for citation in citations)
     claim, numbers, words = claim_of(question), numbers_in(text), normalise(text)
     for key, written in (*claim.numbers.items(), *claim.names.items()):
@@ -118,7 +118,7 @@ def lacking(question: str, citations: Sequence[Citation], passages: Sequence[Sea
             return stated("answer_lacks", "The quotations do not have “{words}” of the question.", words=written)
     if claim.denied and not claim_of(text).denied:
         return stated("answer_lacks_denial", "The question denies something, and the quotations do not.")
-    return ""
+    return None
 
 
 def answer_confidence(

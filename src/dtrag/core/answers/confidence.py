@@ -17,7 +17,7 @@ from dtrag.core.answers.evidence import PACK_SIGNALS, SIGNALS, signals
 from dtrag.core.answers.reasons import Decision, advice, evidence_in_words, nearest
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.statements import joined, stated
+from dtrag.core.statements import Statements, stated
 from dtrag.core.text.analysis import language
 from dtrag.errors import InvalidInput
 
@@ -48,7 +48,7 @@ class Confidence:
 
     value: float
     decision: Decision
-    reason: str
+    reason: Statements
     signals: Mapping[str, float] = field(default_factory=dict)
     needs_check: bool = False
 
@@ -188,7 +188,7 @@ def confidence_of(
     """
     if not passages:
         nothing = stated("no_passage", "No passage holds a word of the question.")
-        return Confidence(0.0, "abstain", joined(nothing, advice(question, statistics)))
+        return Confidence(0.0, "abstain", (nothing, *advice(question, statistics)))
     values = judged_signals(question, passages, statistics, pack)
     name = model_name(question, values)
     weights = weights_for(stored)
@@ -196,9 +196,9 @@ def confidence_of(
     decision = decide(value, weights.thresholds[name].at_cost(COSTS[policy]))
     if decision == "abstain" and pack is not None and pack.governed:
         decision = "review"
-    reason = evidence_in_words(decision, name, values)
+    reason: Statements = (evidence_in_words(decision, name, values),)
     if decision == "abstain":
-        reason = joined(reason, advice(question, statistics), nearest(passages))
+        reason = (*reason, *advice(question, statistics), nearest(passages))
     return Confidence(round(value, 3), decision, reason, values)
 
 

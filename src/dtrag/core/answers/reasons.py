@@ -8,14 +8,14 @@ from typing import Literal
 from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.documents import Declined, NearestHeading, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.statements import CodedText, joined, stated
+from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.questions import content
 
 Decision = Literal["answer", "review", "abstain"]
 
 
-def evidence_in_words(decision: Decision, model: str, values: Mapping[str, float]) -> CodedText:
+def evidence_in_words(decision: Decision, model: str, values: Mapping[str, float]) -> Statement:
     """The signals that the model decides by."""
     heads = {"abstain": "Too little evidence: ", "review": "Weak evidence, check the sources: ", "answer": ""}
     head = heads[decision]
@@ -44,7 +44,7 @@ def evidence_in_words(decision: Decision, model: str, values: Mapping[str, float
     )
 
 
-def nearest(passages: Sequence[SearchResult]) -> CodedText:
+def nearest(passages: Sequence[SearchResult]) -> Statement:
     """The headings of the best passages, in words: where to look although they do not answer."""
     headings = "; ".join(cited_label(passage) for passage in nearest_passages(passages))
     return stated("nearest_headings", "Nearest headings: {headings}.", headings=headings)
@@ -75,25 +75,18 @@ def declined(question: str, passages: Sequence[SearchResult], statistics: Lexica
     return Declined(searched, tuple(unknown), tuple(near))
 
 
-def advice(question: str, statistics: LexicalStatistics) -> CodedText:
+def advice(question: str, statistics: LexicalStatistics) -> Statements:
     """What was searched, and what would help. `statistics` as for `confidence_of`."""
     if not statistics.chunks:
-        return stated(
-            "nothing_visible", "There is nothing that you may see: add documents, or ask in another category."
-        )
+        nothing = "There is nothing that you may see: add documents, or ask in another category."
+        return (stated("nothing_visible", nothing),)
     searched = stated("searched", "Searched: {passages} passages that you may see.", passages=f"{statistics.chunks:,}")
     unknown = unknown_words(question, statistics)
     if not unknown:
         apart = "All words occur, but not together: ask more closely, or add documents that tell of it."
-        return joined(searched, stated("words_apart", apart))
-    return joined(
-        searched,
-        stated(
-            "unknown_words",
-            "Nowhere in them: {words}. Say it in other words, or add documents that tell of it.",
-            words=", ".join(f'"{word}"' for word in unknown),
-        ),
-    )
+        return searched, stated("words_apart", apart)
+    nowhere = "Nowhere in them: {words}. Say it in other words, or add documents that tell of it."
+    return searched, stated("unknown_words", nowhere, words=", ".join(f'"{word}"' for word in unknown))
 
 
 def unknown_words(question: str, statistics: LexicalStatistics, most: int = 5) -> list[str]:

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from dtrag.core.cases.case import Case, DecisionCounts, FeedbackType, Vote
 from dtrag.core.metrics.proportion import clopper_pearson
-from dtrag.core.statements import joined, rows_of, stated
+from dtrag.core.response import plain
+from dtrag.core.statements import Statements, stated, text_of
 
 DELTA = 0.05
 """Largest accepted share of wrong reuse decisions."""
@@ -85,7 +86,7 @@ class CollectionEvidence:
     allowed: bool
     lower_bound: float
     basis: Basis
-    reason: str
+    reason: Statements
     decisions: DecisionCounts = DecisionCounts()
     delta: float = DELTA
 
@@ -98,8 +99,8 @@ class CollectionEvidence:
             "basis": self.basis,
             "correct": self.decisions.correct,
             "wrong": self.decisions.wrong,
-            "reason": self.reason,
-            "reason_statements": rows_of([self.reason]),
+            "reason": text_of(self.reason),
+            "reason_statements": plain(self.reason),
         }
 
 
@@ -136,7 +137,7 @@ def collection_evidence(
             **share,
         )
     bound = {"lower": f"{lower:.3f}", "limit": f"{1.0 - delta:.2f}"}
-    reason = joined(
+    reason = (
         source,
         stated("reuse_bound_enough", "The lower bound {lower} is at least {limit}.", **bound)
         if allowed
@@ -150,7 +151,7 @@ def reusable(case: Case, standing: CaseStanding, collection: CollectionEvidence)
     own, few_decisions = standing.decisions, collection.basis == "committed pairs"
     rules: tuple[tuple[bool, Code, str], ...] = (
         (not case.passages, "no_passages", "The case cites no passages."),
-        (not collection.allowed, "collection", collection.reason),
+        (not collection.allowed, "collection", text_of(collection.reason)),
         (
             own.wrong > own.correct,
             "wrong",
@@ -173,4 +174,4 @@ def reusable(case: Case, standing: CaseStanding, collection: CollectionEvidence)
         ),
     )
     broken = next(((code, reason) for is_broken, code, reason in rules if is_broken), None)
-    return Verdict(True, "reused", collection.reason) if broken is None else Verdict(False, *broken)
+    return Verdict(True, "reused", text_of(collection.reason)) if broken is None else Verdict(False, *broken)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrag.core.documents import Vector
-from dtrag.core.statements import CodedText, stated, statements_of
+from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.taxonomy.centroids import Centroids, Floats, TermCounts
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text.analysis import Analyzer, term_id
@@ -72,7 +72,7 @@ class Classification:
     path: tuple[str, ...]
     node_id: int
     confidence: float
-    reasons: tuple[str, ...]
+    reasons: Statements
     alternatives: tuple[Alternative, ...] = ()
     disagreeing: bool = False
 
@@ -277,9 +277,9 @@ def _by_name(taxonomy: Taxonomy, named: Named | None) -> Classification:
     return Classification(path, named.node_id, NAMED if strong else HINTED, (reason,))
 
 
-def _but(reason: str) -> CodedText:
+def _but(reason: Statement) -> Statement:
     """The reason for another category, beside those for the chosen one."""
-    return CodedText(f"But {reason}", statements_of(reason))
+    return replace(reason, shown=f"But {reason}")
 
 
 def _alternative(classification: Classification) -> Alternative:

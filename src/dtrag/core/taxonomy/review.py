@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 
-from dtrag.core.response import INTERNAL, Moment, Written, response
-from dtrag.core.statements import StatementRow, rows_of
+from dtrag.core.response import INTERNAL, Moment, Written, plain, response
+from dtrag.core.statements import Statements
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import UNCLASSIFIED
 
@@ -42,7 +42,7 @@ class ProposalRow(TypedDict):
 
     path: list[str]
     reasons: list[str]
-    reason_statements: list[StatementRow]
+    reason_statements: list[dict[str, object]]
     alternatives: list[AlternativeRow]
     disagreeing: bool
 
@@ -73,7 +73,7 @@ class OfferedAnswer:
     """
 
     question: str
-    reasons: Sequence[str]
+    reasons: Statements
     confidence: float
     decision: str
     text: str = ""
@@ -169,8 +169,8 @@ def _proposal(classification: Classification) -> ProposalRow:
     """A classification as the proposal of an item."""
     return {
         "path": list(classification.path),
-        "reasons": list(classification.reasons),
-        "reason_statements": rows_of(classification.reasons),
+        "reasons": list(map(str, classification.reasons)),
+        "reason_statements": plain(classification.reasons),
         "alternatives": [
             {"path": list(other.path), "confidence": round(other.confidence, 3)}
             for other in classification.alternatives

@@ -15,7 +15,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dtrag import logs
-from dtrag.core.statements import CodedText, StatementRow, rows_of, statements_of_error
+from dtrag.core.response import plain
+from dtrag.core.statements import Statement, statement_of
 from dtrag.errors import DtragError
 
 _TYPES = {
@@ -65,7 +66,7 @@ class ErrorBody(TypedDict):
     detail: str
     type: str
     request_id: str | None
-    detail_statements: NotRequired[list[StatementRow]]
+    detail_statements: NotRequired[list[dict[str, object]]]
     error: NotRequired[OpenAIErrorBody]
 
 
@@ -75,11 +76,9 @@ def sentence(text: str) -> str:
     return line if line.endswith((".", "!", "?")) or _ENDS_WITH_COMMAND.search(line) else f"{line}."
 
 
-def detail_of(error: DtragError) -> str:
-    """The message of an error for clients of the service, with its statements."""
-    text = error.over_http
-    statements = statements_of_error(error)
-    return CodedText(text, tuple(replace(each, text=text) for each in statements)) if len(statements) == 1 else text
+def detail_of(error: DtragError) -> Statement:
+    """The message of an error for clients of the service."""
+    return replace(statement_of(error), text=error.over_http)
 
 
 @contextmanager
@@ -92,12 +91,11 @@ def protocol_of(path: str) -> Iterator[None]:
         _speaks_openai.reset(token)
 
 
-def error_body(detail: str, kind: str, status: int = 500) -> ErrorBody:
+def error_body(detail: str | Statement, kind: str, status: int = 500) -> ErrorBody:
     """The body of an error response; below /v1 with the `error` of the OpenAI protocol."""
-    body = ErrorBody(detail=sentence(detail), type=kind, request_id=logs.request_id.get())
-    coded = [statement for statement in rows_of([detail]) if statement["code"]]
-    if coded:
-        body["detail_statements"] = [{**statement, "text": sentence(statement["text"])} for statement in coded]
+    body = ErrorBody(detail=sentence(str(detail)), type=kind, request_id=logs.request_id.get())
+    if isinstance(detail, Statement) and detail.code:
+        body["detail_statements"] = [plain(replace(detail, text=sentence(detail.text)))]
     if _speaks_openai.get():
         group = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
         code = _CODES.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
@@ -105,7 +103,9 @@ def error_body(detail: str, kind: str, status: int = 500) -> ErrorBody:
     return body
 
 
-def error_response(status: int, detail: str, kind: str = "", headers: Mapping[str, str] | None = None) -> JSONResponse:
+def error_response(
+    status: int, detail: str | Statement, kind: str = "", headers: Mapping[str, str] | None = None
+) -> JSONResponse:
     """The response to a failed request; 503 has a `Retry-After` header."""
     all_headers = dict(headers or {})
     if status == 503:

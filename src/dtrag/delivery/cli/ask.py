@@ -101,7 +101,7 @@ def show(answer: Answer, console: Console) -> None:
     console.print()
     for line in earlier_question_lines(answer):
         paragraph(console, line, style="cyan")
-    reason = safe(in_language_of(answer.text, answer.reason, answer.reason_statements))
+    reason = safe(in_language_of(answer.text, answer.reason_statements))
     paragraph(console, f"{confidences(answer)} {reason}", style="cyan")
     stages = " · ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in answer.stages.items())
     paragraph(console, f"Stages: {stages}", style="dim")
@@ -116,7 +116,7 @@ def notes_on(answer: Answer, *, empty: bool = False, full: bool = False) -> list
 
     notes = ["The index is empty. Fill it with: dtrag ingest FOLDER"] if empty else []
     notes += [
-        in_language_of(answer.text, statement.text, [statement])
+        in_language_of(answer.text, [statement])
         for statement in answer.note_statements
         if full or not is_about_settings(statement.text)
     ]
@@ -206,7 +206,7 @@ def _closing(answer: Answer) -> str:
 
     parts = [confidences(answer)]
     if answer.decision != "answer":
-        parts.append(safe(in_language_of(answer.text, answer.reason, answer.reason_statements)))
+        parts.append(safe(in_language_of(answer.text, answer.reason_statements)))
     if answer.citations:
         parts.append("Quotations and sources: --full")
     if answer.model is not None:

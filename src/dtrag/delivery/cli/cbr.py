@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtrag.core.response import plain
+from dtrag.core.statements import text_of
 from dtrag.delivery.cli import cbr_cases, cbr_checks
 from dtrag.delivery.cli.console import (
     Facts,
@@ -82,7 +83,7 @@ def stats(context: typer.Context, as_json: Json = False) -> int:
         ("Interactions", f"{statistics.total_interactions:,}, {statistics.success_rate:.0%} successful"),
         ("Suggestions", f"{statistics.average_response_time_ms:.1f} ms on average"),
         ("Selector", "ready to be trained" if readiness.ready else readiness.missing),
-        ("Reuse", ("allowed. " if evidence.allowed else "not allowed. ") + evidence.reason),
+        ("Reuse", ("allowed. " if evidence.allowed else "not allowed. ") + text_of(evidence.reason)),
         *(("" if number else "Categories", f"{name}: {count:,}") for number, (name, count) in enumerate(largest)),
     ]
     return show_result(as_json, value, Facts(rows))

@@ -69,7 +69,7 @@ def suggest(
         "similarity_method": suggested.method.value,
         "execution_time_ms": suggested.milliseconds,
         "log_id": suggested.log_id,
-        "notes": list(suggested.notes),
+        "notes": list(map(str, suggested.notes)),
     }
     rows = [
         (f"{score:.2f}", case.query, "/".join(case.category_path), f"{case.quality_score:.2f}", case.case_id)
@@ -82,7 +82,7 @@ def suggest(
         Rows(("Same", "Question", "Category", "Quality", "Id"), rows, whole=("Same", "Quality")),
         notes=[
             "" if suggested.cases else "There is no case to suggest.",
-            *suggested.notes,
+            *map(str, suggested.notes),
             f"To vote: dtrag cbr feedback {suggested.log_id} ID thumbs_up" if votable else "",
         ],
     )
@@ -125,8 +125,8 @@ def add(
     )
     from dtrag.cases.views import notes_on
 
-    for text in notes_on(case):
-        note(text)
+    for each in notes_on(case):
+        note(str(each))
     return _show_change("Added", case, as_json)
 
 

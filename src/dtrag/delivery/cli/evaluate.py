@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from dtrag.core.response import plain
+from dtrag.core.statements import Statement
 from dtrag.delivery.cli.console import Rows, show_result
 from dtrag.delivery.cli.context import Json, run_async, with_app
 from dtrag.delivery.cli.eval_options import EvaluationCall, Must, evaluation, run_of
@@ -67,7 +68,7 @@ async def indexed(settings: Settings, corpus: Path) -> AsyncIterator[tuple[App, 
             raise InvalidInput(f"{report.failed[0][0]}: {report.failed[0][1]}")
         if not report.documents:
             raise InvalidInput(f"{corpus} contains no document with text.")
-        yield app, report.notes
+        yield app, list(map(str, report.notes))
 
 
 async def _measure(
@@ -318,7 +319,7 @@ class _AppMemory:
             confidence=answer.confidence,
             cited=tuple(passage.chunk_id for passage in answer.cited),
             retrieved=tuple(passage.chunk_id for passage in answer.retrieved),
-            reasons=("The answer was rated down.",),
+            reasons=(Statement("", "The answer was rated down."),),
         )
         await self._app.review.offer_answer(offered, None)
         items, _ = await self._app.review.waiting(1_000)

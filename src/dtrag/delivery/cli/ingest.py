@@ -182,13 +182,13 @@ def as_dict(report: IngestReport) -> Mapping[str, object]:
         "files": report.files,
         "seconds": round(report.seconds, 3),
         "structure": dict(report.structure),
-        "failed": [{"path": path, "reason": reason} for path, reason in report.failed],
+        "failed": [{"path": path, "reason": str(reason)} for path, reason in report.failed],
         "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
         "excluded": [asdict(each) for each in report.excluded],
         "renamed": [{"from": old, "to": new} for old, new in report.renamed],
         "pruned": report.pruned,
         "document_ids": report.document_ids,
-        "notes": report.notes,
+        "notes": list(map(str, report.notes)),
     }
 
 
@@ -207,12 +207,12 @@ def show(report: IngestReport) -> None:
     console.print(facts(rows))
     if report.failed:
         console.print(f"\n{plural(len(report.failed), 'file')} could not be read:", style="bold")
-        console.print(table(("File", "Reason"), report.failed))
+        console.print(table(("File", "Reason"), [(path, str(reason)) for path, reason in report.failed]))
     _show_changes(report.renamed, report.pruned)
     _show_skipped(report.skipped)
     _show_excluded(report.excluded)
-    for text in report.notes:
-        note(text)
+    for each in report.notes:
+        note(str(each))
 
 
 def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-from dtrag.core.statements import Statement
+from dtrag.core.statements import Statement, text_of
 from dtrag.core.text.analysis import language
 
 
@@ -17,10 +17,10 @@ def korean_statements() -> dict[str, str]:
     return _table("statements.ko.toml")
 
 
-def in_language_of(answer: str, text: str, statements: Iterable[Statement]) -> str:
+def in_language_of(answer: str, statements: Iterable[Statement]) -> str:
     """A reason or note on the answer: for a Korean one in Korean, as far as its statements have Korean texts."""
     if language(answer) != "ko":
-        return text
+        return text_of(statements)
     korean = korean_statements()
     sentences = (
         korean[statement.code].format_map(statement.values) if statement.code in korean else statement.text

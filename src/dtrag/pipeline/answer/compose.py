@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 
 from dtrag.core.chat import Reply
-from dtrag.core.statements import joined, stated
+from dtrag.core.statements import Statements, stated
 from dtrag.core.text.analysis import language
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
@@ -91,7 +91,7 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
 async def _with_reply(state: PipelineState, run: Run, reply: Reply | None) -> PipelineState:
     if reply is None:
         nothing = stated("model_no_answer", "The language model found no answer in the passages.")
-        return abstained(state, run, nothing)
+        return abstained(state, run, (nothing,))
     text = reply.text.strip() if reply.finished else whole_sentences(reply.text)
     if not text:
         state.notes.append(
@@ -112,18 +112,18 @@ def whole_sentences(text: str) -> str:
     return text[: ends[-1]].strip() if ends else ""
 
 
-def abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
+def abstained(state: PipelineState, run: Run, reason: Statements) -> PipelineState:
     """The state with the answer that the documents do not answer, or that a partial search cannot tell."""
     if not {"lexical", "vector"}.isdisjoint(state.degraded):
         partial = stated("search_partial", "A part of the search failed or was late.")
-        return unfinished(state, run, joined(partial, reason), searched=False)
+        return unfinished(state, run, (partial, *reason), searched=False)
     state.answer, state.model, state.sources, state.marked = nothing_found(state.query), None, (), ()
     state.decision, state.reason = "abstain", reason
     run.emit("replace", {"text": state.answer})
     return state
 
 
-def unfinished(state: PipelineState, run: Run, reason: str, *, searched: bool) -> PipelineState:
+def unfinished(state: PipelineState, run: Run, reason: Statements, *, searched: bool) -> PipelineState:
     """The state with the answer that there was not enough time; `searched`: the search finished, composing did not.
 
     It says nothing about the documents, and must not be queued for review, remembered or cached as an answer.
@@ -209,9 +209,9 @@ async def _quote_parts(state: PipelineState, run: Run, evidence: Evidence) -> Pi
     ]
     missing, judged = [not_found(part.question) for part in parts if part.absent], evidence.confidence
     if missing:
-        judged = replace(judged, needs_check=True, reason=joined(*missing, judged.reason))
+        judged = replace(judged, needs_check=True, reason=(*missing, *judged.reason))
     state.evidence = replace(evidence, parts=parts, confidence=judged)
-    state.answer = "\n".join((text, *missing))
+    state.answer = "\n".join((text, *map(str, missing)))
     run.emit("replace", {"text": state.answer})
     return state
 

@@ -28,7 +28,7 @@ from dtrag.core.answers.grounding import (
     support_of,
 )
 from dtrag.core.documents import Citation, SearchResult
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statements, stated
 from dtrag.core.text.analysis import language, normalise
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, MarkedSentence, read_marks, urls
@@ -93,7 +93,7 @@ class CheckedAnswer:
     text: str
     sentences: tuple[CheckedSentence, ...]
     citations: tuple[Citation, ...]
-    notes: tuple[str, ...]
+    notes: Statements
     dropped: int = 0
 
 
@@ -338,7 +338,7 @@ def _assemble(
 
 def _notes(
     sentences: Sequence[CheckedSentence], invented: Sequence[int], listed: bool, dropped: Sequence[tuple[str, str]]
-) -> tuple[str, ...]:
+) -> Statements:
     notes = [
         stated(
             "sentence_marked",
@@ -386,12 +386,13 @@ async def verify(state: PipelineState, run: Run) -> PipelineState:
         return state
     if supported < len(checked.sentences):
         state.decision = "review"
-        state.reason = stated(
+        unsupported = stated(
             "sentences_unsupported",
             "{unsupported} of {sentences} sentences have no support.",
             unsupported=len(checked.sentences) - supported,
             sentences=len(checked.sentences),
         )
+        state.reason = (unsupported,)
     if checked.text != state.answer:
         run.emit("replace", {"text": checked.text})
     state.answer, state.sources = checked.text, checked.citations

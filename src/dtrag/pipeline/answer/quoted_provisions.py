@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.documents import SearchResult
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, stated
 from dtrag.core.text.analysis import language
 from dtrag.core.text.line_kinds import is_terminated, marker_of
 from dtrag.core.text.sentences import AnalysedSentence, Preceding, sentences_after
@@ -171,10 +171,10 @@ def _quote(place: int, text: str, start: int, end: int) -> list[Quote]:
 def judged(named: NamedPassages) -> Confidence:
     """The confidence of an answer that is the text which the question names."""
     reason = stated("names_provision", "The question names {provisions}.", provisions=", ".join(named.names))
-    return Confidence(1.0, "answer", reason)
+    return Confidence(1.0, "answer", (reason,))
 
 
-def unanswered(question: str, named: NamedPassages) -> tuple[str, str] | None:
+def unanswered(question: str, named: NamedPassages) -> tuple[str, Statement] | None:
     """The answer to a question that names no existing provision, or one of several, and its reason; else None."""
     korean = language(question) == "ko"
     if named.absent:
@@ -193,7 +193,7 @@ def unanswered(question: str, named: NamedPassages) -> tuple[str, str] | None:
     return text, stated("several_provisions", several, count=f"{len(named.choices):,}")
 
 
-def _absent(named: NamedPassages, *, korean: bool) -> tuple[str, str]:
+def _absent(named: NamedPassages, *, korean: bool) -> tuple[str, Statement]:
     if named.deleted:
         on = f" ({named.deleted_on})" if named.deleted_on else ""
         text = f"{named.absent}: 삭제된 조항입니다{on}." if korean else f"{named.absent} was deleted{on}."

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from dtrag.concurrency import limit_clock
 from dtrag.core.chat import Usage
 from dtrag.core.debate import DebateResult
-from dtrag.core.statements import CodedText, stated
+from dtrag.core.statements import Statement, stated
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.compose import tool_lines
@@ -275,7 +275,7 @@ class DebateProgress:
     ends: float
     sides: tuple[list[Argument], list[Argument]] = field(default_factory=lambda: ([], []))
     calls: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Statement] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     models: list[str] = field(default_factory=list)
     longest_round: float = 0.0
@@ -396,7 +396,7 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
         state.model = " + ".join(result.models)
     else:
         state.decision = "abstain"
-        state.reason = stated("debate_no_answer", "The debate found no answer in the passages.")
+        state.reason = (stated("debate_no_answer", "The debate found no answer in the passages."),)
     state.step_timings["debate"] = result.elapsed
     state.notes += result.notes
     run.recording.facts["debate"] = f"{result.rounds} rounds, {result.llm_calls} calls"
@@ -404,11 +404,11 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
     return state
 
 
-def _without_debate(state: PipelineState, run: Run, note: CodedText, *, degraded: bool = True) -> PipelineState:
+def _without_debate(state: PipelineState, run: Run, note: Statement, *, degraded: bool = True) -> PipelineState:
     """The state with a note about the debate that gave no answer."""
     state.degraded += ["debate"] if degraded else []
     state.notes.append(note)
-    run.recording.facts["debate"] = note.statements[0].values["reason"]
+    run.recording.facts["debate"] = note.values["reason"]
     return state
 
 

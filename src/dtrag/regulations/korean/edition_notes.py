@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from dtrag.core.provisions import RegulationText
-from dtrag.core.statements import shown_as, stated
+from dtrag.core.statements import Statement, stated
 from dtrag.regulations.korean.amendments import amended_after, amendments, effective_dates
 from dtrag.regulations.korean.catalog import article_number
 from dtrag.regulations.korean.deletions import deletions
@@ -52,45 +52,43 @@ class EditionText:
         return None
 
 
-def edition_notes(provision: EditionText, as_of: date | None, today: date, *, korean: bool) -> Iterator[str]:
+def edition_notes(provision: EditionText, as_of: date | None, today: date, *, korean: bool) -> Iterator[Statement]:
     """The notes on an article that an answer cites. `as_of` is the day that was asked for, if any."""
     name, end = provision.name, provision.superseded_from
     if as_of is not None and (provision.regulation.effective_from or provision.effective_from) > as_of:
         yield from _proven_notes(provision, as_of, korean=korean)
         return
     if as_of is None and (changed := provision.changed_on()):
-        amended = stated("article_amended", "{name} was amended on {day}.", name=name, day=changed)
-        yield shown_as(f"{name}: 이 조문은 {changed} 개정되었습니다.", amended) if korean else amended
+        shown = f"{name}: 이 조문은 {changed} 개정되었습니다." if korean else ""
+        yield stated("article_amended", "{name} was amended on {day}.", shown, name=name, day=changed)
     if end is not None and end > (as_of or today):
         if end > today:
-            changing = stated("article_changes", "{name} changes on {day}.", name=name, day=end)
-            yield shown_as(f"{name}: 이 조문은 {end}부터 바뀝니다.", changing) if korean else changing
+            shown = f"{name}: 이 조문은 {end}부터 바뀝니다." if korean else ""
+            yield stated("article_changes", "{name} changes on {day}.", shown, name=name, day=end)
         else:
-            former = stated("article_was", "{name} is the text until {day}; it has changed since.", name=name, day=end)
-            text = f"{name}: {end} 전까지 시행되던 내용이며, 그 뒤에 바뀌었습니다."
-            yield shown_as(text, former) if korean else former
+            shown = f"{name}: {end} 전까지 시행되던 내용이며, 그 뒤에 바뀌었습니다." if korean else ""
+            former = "{name} is the text until {day}; it has changed since."
+            yield stated("article_was", former, shown, name=name, day=end)
     day = provision.regulation.effective_from or provision.effective_from
     amended_then = provision.changed_on() == day.isoformat()
     for clause in transitional(provision.regulation, provision.label, day, amended=amended_then):
-        yield f"{provision.regulation.name} 부칙({day}): {clause}"
+        yield Statement("", f"{provision.regulation.name} 부칙({day}): {clause}")
 
 
-def _proven_notes(provision: EditionText, as_of: date, *, korean: bool) -> Iterator[str]:
+def _proven_notes(provision: EditionText, as_of: date, *, korean: bool) -> Iterator[Statement]:
     """The notes on a text before the date of its edition: since when it is the same, and what is not."""
     name, day = provision.name, as_of.isoformat()
     marks = [mark.date for mark in amendments(provision.text) if mark.date and mark.date <= day]
     since = max([provision.effective_from.isoformat(), *marks])
-    same = stated(
-        "article_since", "{name} has had this text since {day}, by its amendment marks.", name=name, day=since
-    )
-    yield shown_as(f"{name}: 개정 표시에 따르면 {since}부터 이 내용입니다.", same) if korean else same
+    shown = f"{name}: 개정 표시에 따르면 {since}부터 이 내용입니다." if korean else ""
+    same = "{name} has had this text since {day}, by its amendment marks."
+    yield stated("article_since", same, shown, name=name, day=since)
     later = [(f"제{number}항", changed) for _, _, number, changed in amended_after(provision.text, day)]
     if later:
         dated = ", ".join(f"{paragraph} {changed}" for paragraph, changed in later)
         text = "{name}: paragraphs that were amended later, and whose text of {day} is not stored: {dated}."
-        english = stated("paragraphs_changed", text, name=name, day=day, dated=dated)
-        shown = f"{name}: 그 뒤에 개정되어 {day} 당시 내용이 저장되어 있지 않은 항: {dated}."
-        yield shown_as(shown, english) if korean else english
+        shown = f"{name}: 그 뒤에 개정되어 {day} 당시 내용이 저장되어 있지 않은 항: {dated}." if korean else ""
+        yield stated("paragraphs_changed", text, shown, name=name, day=day, dated=dated)
     deleted = [
         (deletion.label, on)
         for deletion in deletions(provision.regulation.text)
@@ -99,18 +97,15 @@ def _proven_notes(provision: EditionText, as_of: date, *, korean: bool) -> Itera
     if deleted:
         regulation, dated = provision.regulation.name, ", ".join(f"{label} {on}" for label, on in deleted)
         text = "{name}: articles of {day} that were deleted later, and whose text is not stored: {dated}."
-        english = stated("articles_deleted", text, name=regulation, day=day, dated=dated)
-        shown = f"{regulation}: {day}에는 있었으나 그 뒤에 삭제되어 내용이 저장되어 있지 않은 조문: {dated}."
-        yield shown_as(shown, english) if korean else english
+        existed = f"{regulation}: {day}에는 있었으나 그 뒤에 삭제되어 내용이 저장되어 있지 않은 조문: {dated}."
+        yield stated("articles_deleted", text, existed if korean else "", name=regulation, day=day, dated=dated)
 
 
-def undated_note(name: str, as_of: date, *, korean: bool) -> str:
+def undated_note(name: str, as_of: date, *, korean: bool) -> Statement:
     """The note on a regulation without dates when a day was asked for."""
     text = "{name} has no dates: whether this was its text on {day} is unknown."
-    unknown = stated("article_undated", text, name=name, day=as_of)
-    return (
-        shown_as(f"{name}에는 시행일이 없어, {as_of} 당시의 내용인지 알 수 없습니다.", unknown) if korean else unknown
-    )
+    shown = f"{name}에는 시행일이 없어, {as_of} 당시의 내용인지 알 수 없습니다." if korean else ""
+    return stated("article_undated", text, shown, name=name, day=as_of)
 
 
 def transitional(regulation: RegulationText, label: str, day: date, *, amended: bool) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dtrag.core.query_expansion import ExpansionTerm, QueryEntity, QueryExpansion, QueryFacts, TopKChoice
+from dtrag.core.statements import Statement
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.core.text.questions import content, weighted_terms, without_particle
 from dtrag.regulations.korean.expansion import MultiStageQueryExpander, official_weights
@@ -56,7 +57,7 @@ class QuestionReading:
     """Term ids with weights of suggested words, beyond the question's own and the official terms."""
     parts: tuple[QuestionReading, ...] = ()
     """The parts of a question that asks several things."""
-    note: str = ""
+    note: Statement | None = None
     """What the caller should know about the interpretation, as a sentence."""
 
     @property

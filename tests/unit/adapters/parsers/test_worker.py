@@ -71,22 +71,21 @@ def test_good_documents_come_before_the_failure(tmp_path: Path, monkeypatch: pyt
     messages, usable = served(tmp_path, "a.jsonl", b'{"text": "good"}\nbad\n', monkeypatch)
     assert usable
     assert len(messages[0]["documents"]) == 1
-    assert (messages[1]["failed"], messages[1]["spent"]) == ("1 of 2 lines: line 2: not JSON", False)
-    assert messages[1]["statements"][0]["values"] == {"failed": "1", "total": "2", "lines": "line 2: not JSON"}
+    assert (messages[1]["failed"]["text"], messages[1]["spent"]) == ("1 of 2 lines: line 2: not JSON", False)
+    assert messages[1]["failed"]["values"] == {"failed": "1", "total": "2", "lines": "line 2: not JSON"}
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson"])
 def test_a_file_without_documents_has_no_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     messages, usable = served(tmp_path, name, b"\n\n", monkeypatch)
     assert usable
-    statements = [{"code": "no_text", "text": "no text in it", "values": {}}]
-    assert messages == [{"failed": "no text in it", "statements": statements, "spent": False}]
+    assert messages == [{"failed": {"code": "no_text", "text": "no text in it", "values": {}}, "spent": False}]
 
 
 def test_a_document_longer_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "MAX_TEXT", 10)
     messages, _ = served(tmp_path, "a.txt", b"more than ten characters", monkeypatch)
-    assert "longer than 10 characters" in messages[0]["failed"]
+    assert "longer than 10 characters" in messages[0]["failed"]["text"]
 
 
 def test_the_worker_turns_any_exception_into_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,11 +97,11 @@ def test_the_worker_turns_any_exception_into_a_reason(tmp_path: Path, monkeypatc
     messages, usable = served(tmp_path, "a.txt", b"x", monkeypatch)
     assert not usable
     assert len(messages[0]["documents"]) == 1
-    assert (messages[1]["failed"], messages[1]["spent"]) == (
+    assert (messages[1]["failed"]["text"], messages[1]["spent"]) == (
         "it is damaged, or not a plain text file (IndexError)",
         True,
     )
-    assert messages[1]["statements"][0]["code"] == "file_damaged_or_other"
+    assert messages[1]["failed"]["code"] == "file_damaged_or_other"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_the_worker_turns_any_exception_into_a_reason(tmp_path: Path, monkeypatc
     ],
 )
 def test_reasons(error: Exception, reason: str) -> None:
-    assert reason in worker.reason_for(error, format_of("a.pdf"), 64)
+    assert reason in str(worker.reason_for(error, format_of("a.pdf"), 64))
 
 
 def run(script: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -26,7 +26,7 @@ PASSAGES = [
         ]
     )
 ]
-SURE = Confidence(0.95, "answer", "")
+SURE = Confidence(0.95, "answer", ())
 
 
 def citation(place: int) -> Citation:
@@ -77,7 +77,7 @@ def test_a_confidence_at_its_limit_stays_finite(documents: float) -> None:
 )
 def test_a_number_a_name_or_a_negation_that_no_quotation_has_forbids_an_answer(question: str, lacks: str) -> None:
     reason = lacking(question, [citation(0)], PASSAGES)
-    assert lacks in reason if lacks else not reason
+    assert lacks in str(reason) if lacks else reason is None
     found = answer_confidence(
         question,
         [citation(0)],

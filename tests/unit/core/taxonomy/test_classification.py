@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.centroids import UNSEEN_WORDS, Centroids, Sample, TermCounts, mean_vector
 from dtrag.core.taxonomy.classification import (
     DISAGREEING,
@@ -65,7 +66,7 @@ def test_a_document_goes_to_the_category_of_similar_documents() -> None:
         TREE, NAMES, Centroids.of(KITCHEN + GARDEN), counts("whisk butter and onions into the soup with thyme")
     )
     assert (found.path, found.accepted) == (("House", "Kitchen"), True)
-    assert found.reasons == ("Its words are like those of the documents in House/Kitchen.",)
+    assert tuple(map(str, found.reasons)) == ("Its words are like those of the documents in House/Kitchen.",)
 
 
 def test_a_single_category_does_not_attract_everything() -> None:
@@ -241,7 +242,7 @@ def test_drift_is_less_than_half_in_common(rule: Sequence[str], learned: Sequenc
     assert drifts(rule, learned) is expected
 
 
-FOUND = Classification(("House", "Kitchen"), 3, 0.6, ("words",))
+FOUND = Classification(("House", "Kitchen"), 3, 0.6, (Statement("", "words"),))
 
 
 def test_an_agreeing_model_raises_the_confidence() -> None:

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
 from dtrag.core.query_expansion import ExpansionTerm, QueryExpansion
+from dtrag.core.statements import Statement
 from dtrag.delivery.cli import reading
 from dtrag.retrieval.highlight import highlights
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
@@ -31,7 +32,10 @@ FOUND = SearchResult(
     highlights=highlights("annual leave 휴학", TEXT),
 )
 ABSENT = Absence(
-    "1e72659b-bfb0-5f9f-9dd0-a27d2dcd4566", "Its best passage is not among the candidates. " * 3, "e:4", WHY
+    "1e72659b-bfb0-5f9f-9dd0-a27d2dcd4566",
+    (Statement("", "Its best passage is not among the candidates. " * 3),),
+    "e:4",
+    WHY,
 )
 
 

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from dtrag.core.documents import Answer, Citation
+from dtrag.core.statements import Statement
 from dtrag.delivery.cli.ask import show_short
 
 WIDTH, HEIGHT = 80, 24
@@ -18,7 +19,8 @@ def citation(number: int, label: str = "Leave, Annual leave", file: str = "leave
 
 
 def answer(text: str, *citations: Citation, decision: str = "answer", model: str | None = None) -> Answer:
-    return Answer("?", text, citations, 0.9, decision, "Weak evidence.", {"retrieve": 1.0}, model=model)
+    reason = (Statement("", "Weak evidence."),)
+    return Answer("?", text, citations, 0.9, decision, {"retrieve": 1.0}, model=model, reason_statements=reason)
 
 
 def screen(shown: Answer, *notes: str, height: int = HEIGHT) -> list[str]:

@@ -111,7 +111,7 @@ async def test_rounds_and_calls_are_bounded(wanted: int, max_calls: int, rounds:
 
     assert (result.rounds, result.llm_calls, len(model.asked)) == (rounds, calls, calls)
     assert bool(result.notes) is (rounds < wanted)
-    assert any(str(MAX_ROUNDS) in note for note in result.notes) is (wanted > MAX_ROUNDS)
+    assert any(str(MAX_ROUNDS) in str(note) for note in result.notes) is (wanted > MAX_ROUNDS)
 
 
 @pytest.mark.parametrize("wanted", [0, -1, True, 1.5, "2"])
@@ -185,7 +185,7 @@ async def test_phases_that_would_be_late_are_skipped_and_two_rounds_merged(
     result = await DebateEngine(run_of(model)).run_debate("How long?", PASSAGES, timeout=seconds)
 
     assert (result.rounds, result.llm_calls, model.cancelled) == (rounds, calls, 0)
-    assert any("no time left" in note for note in result.notes)
+    assert any("no time left" in str(note) for note in result.notes)
     assert result.final_answer == (result.affirmative_answer if rounds == 2 else None)
 
 
@@ -277,7 +277,7 @@ async def test_when_one_fails_in_the_first_round_there_is_no_final_answer(number
     assert result.final_answer is None
     assert getattr(result, f"{role}_answer") == ""
     assert getattr(result, f"{other}_answer") == f"Answer number {1 - number}. [1]"
-    assert any(f"The {role} agent failed in round 1" in note for note in result.notes)
+    assert any(f"The {role} agent failed in round 1" in str(note) for note in result.notes)
 
 
 async def test_an_agent_that_fails_in_the_second_round_keeps_its_first_answer() -> None:
@@ -286,7 +286,7 @@ async def test_an_agent_that_fails_in_the_second_round_keeps_its_first_answer() 
     assert result.affirmative_answer == "Answer number 0. [1]"
     assert result.critical_answer == "Answer number 3. [1]"
     assert result.final_answer == "Answer number 4. [1]"
-    assert any("its previous answer is used" in note for note in result.notes)
+    assert any("its previous answer is used" in str(note) for note in result.notes)
 
 
 async def test_when_both_fail_in_the_second_round_the_first_answers_are_combined() -> None:
@@ -301,7 +301,7 @@ async def test_when_the_synthesis_fails_the_answers_are_merged(error: Exception 
     result, _ = await _debate(_fails_at(4, error=error))
 
     assert result.final_answer == "Answer number 2. [1]"
-    assert any("synthesis failed" in note for note in result.notes)
+    assert any("synthesis failed" in str(note) for note in result.notes)
     assert result.llm_calls == (4 if isinstance(error, ModelNotAllowed) else 5)
 
 
@@ -351,7 +351,7 @@ async def test_equal_answers_are_passed_to_the_synthesis_once() -> None:
 
     assert result.llm_calls == 5
     assert model.asked[4][1].content.count("It is so.") == 1
-    assert any("same answer" in note for note in result.notes)
+    assert any("same answer" in str(note) for note in result.notes)
     assert result.final_answer == "It is so. [1]"
 
 
@@ -365,7 +365,7 @@ async def test_long_answers_are_cut_and_the_result_says_so() -> None:
 
     assert len(result.affirmative_answer.split()) == len(result.critical_answer.split()) == 500
     assert len((result.final_answer or "").split()) == 800
-    assert sum("too long and was cut" in note for note in result.notes) == 5
+    assert sum("too long and was cut" in str(note) for note in result.notes) == 5
 
 
 async def test_an_unfinished_reply_is_noted_as_cut() -> None:
@@ -375,14 +375,14 @@ async def test_an_unfinished_reply_is_noted_as_cut() -> None:
             return Reply(reply.text, reply.model, reply.usage, finished=False)
 
     result = await DebateEngine(run_of(Broken("Half a sent"))).run_debate("How long?", PASSAGES, max_rounds=1)
-    assert sum("was cut" in note for note in result.notes) == 2
+    assert sum("was cut" in str(note) for note in result.notes) == 2
 
 
 async def test_a_long_question_is_trimmed_and_the_result_says_so() -> None:
     model = Scripted("Yes. [1]")
     result = await DebateEngine(run_of(model)).run_debate("가나 " * 1_000, PASSAGES, max_rounds=1)
 
-    assert any("1,000 characters" in note for note in result.notes)
+    assert any("1,000 characters" in str(note) for note in result.notes)
     assert model.asked[0][1].content.count("가나") <= MAX_QUERY // 3 + 1
 
 
@@ -391,7 +391,7 @@ async def test_missing_passages_are_noted() -> None:
     result = await DebateEngine(run_of(model)).run_debate("How long?", [])
 
     assert "There are no passages." in model.asked[0][1].content
-    assert any("no passages" in note for note in result.notes)
+    assert any("no passages" in str(note) for note in result.notes)
     assert not result.answered
     assert result.final_answer == "The documents do not answer this question."
     assert result.llm_calls == 2
@@ -402,7 +402,7 @@ async def test_passages_are_bounded() -> None:
     result = await DebateEngine(run_of(model)).run_debate("How long?", ["x" * 9_000] * 30, max_rounds=1)
 
     assert model.asked[0][1].content.count("x") <= 10 * MAX_PASSAGE + 10
-    assert any("first 10 of 30" in note for note in result.notes)
+    assert any("first 10 of 30" in str(note) for note in result.notes)
 
 
 async def test_an_abstaining_agent_does_not_discard_the_other_answer() -> None:

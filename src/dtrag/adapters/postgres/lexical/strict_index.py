@@ -20,7 +20,7 @@ from dtrag.adapters.postgres.database import Connection, Database, Store, fetch_
 from dtrag.adapters.postgres.queries import Lock, queries
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import uuid_or_none
-from dtrag.core.statements import stated
+from dtrag.core.statements import Statement, stated
 from dtrag.errors import DatabaseUnavailable
 from dtrag.ports import valid_day
 
@@ -56,7 +56,7 @@ class StrictIndex:
                 self._begin()
         return self._there
 
-    def note(self) -> str:
+    def note(self) -> Statement:
         """What people should know of a search that has read only `MOST_READ` passages."""
         head = "Mode strict has read the {passages} best passages by words only, others may be missing: its index "
         most = f"{MOST_READ:,}"

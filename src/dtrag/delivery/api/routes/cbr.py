@@ -14,7 +14,6 @@ from dtrag.cases.views import CaseExport, CaseView, ExportView, InteractionView,
 from dtrag.core.cases.case import FeedbackType, SimilarityMethod
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, Readiness
 from dtrag.core.response import plain
-from dtrag.core.statements import all_statements
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN, READ, WRITE, caller_of
@@ -92,7 +91,7 @@ async def add(request: Request, body: CaseBody) -> NewCaseView:
     case = await app_of(request).cases.add(**body.model_dump(), caller=caller_of(request))
     add_subjects(request, [case.case_id])
     notes = notes_on(case)
-    return NewCaseView.of(case, notes=notes, note_statements=all_statements(notes))
+    return NewCaseView.of(case, notes=tuple(map(str, notes)), note_statements=notes)
 
 
 @router.get("/cbr/cases", responses=_LIST_ERRORS, dependencies=READ)

@@ -13,7 +13,7 @@ from dtrag import __version__
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.access.scope import Scope
-from dtrag.core.statements import stated, statements_of, text_of_error
+from dtrag.core.statements import Statement, stated, statement_of
 from dtrag.delivery.api.dependencies import Service, service_of
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.request_tasks import within
@@ -68,9 +68,9 @@ class Check(BaseModel):
     reason_statements: ReasonStatements
 
     @classmethod
-    def of(cls, status: Literal["healthy", "degraded", "unhealthy"], reason: str) -> Check:
+    def of(cls, status: Literal["healthy", "degraded", "unhealthy"], reason: Statement) -> Check:
         """The state with its reason."""
-        return cls(status=status, reason=reason, reason_statements=statements_of(reason))
+        return cls(status=status, reason=str(reason), reason_statements=(reason,))
 
 
 class Status(BaseModel):
@@ -111,7 +111,7 @@ async def readyz(request: Request) -> Ready | Response:
     try:
         await _in_time(_respond(service))
     except DtragError as error:
-        return error_response(503, text_of_error(error), type(error).__name__)
+        return error_response(503, statement_of(error), type(error).__name__)
     return Ready(status="ready")
 
 
@@ -153,7 +153,7 @@ async def _database(service: Service, problem: DatabaseUnavailable | None) -> di
         return await _in_time(_database_checks(service))
     except DtragError as error:
         return {
-            "database": Check.of("unhealthy", text_of_error(error)),
+            "database": Check.of("unhealthy", statement_of(error)),
             "index": Check.of("unhealthy", stated("health_database_down", "The database does not respond.")),
             "filter": Check.of("degraded", stated("health_unchecked", UNCHECKED)),
         }
@@ -184,9 +184,9 @@ async def _index(service: Service) -> Check:
     try:
         await service.app.check_identity()
     except IndexMismatch as error:
-        return Check.of("degraded", text_of_error(error))
+        return Check.of("degraded", statement_of(error))
     except DtragError as error:
-        return Check.of("unhealthy", text_of_error(error))
+        return Check.of("unhealthy", statement_of(error))
     return Check.of("healthy", stated("health_index_matches", "It matches the analyzer."))
 
 
@@ -195,7 +195,7 @@ async def _filters(service: Service) -> Check:
     inside, outside = {"canonical_path": ["a", "b"]}, {"canonical_path": ["b"]}
     confined = CategoryFilter(allowed_paths=[["a"]])
     if confined.apply_filter([inside, outside]) != [inside] or not confined.validate_filter_bypass_attempt({}):
-        return Check.of("unhealthy", "The category filter allows documents outside its branches.")
+        return Check.of("unhealthy", Statement("", "The category filter allows documents outside its branches."))
     try:
         visible = await service.app.index.counts(Scope(frozenset()))
     except DtragError:
@@ -235,8 +235,8 @@ def _embedder(service: Service) -> Check:
             stated("health_embedder_missing", "None is installed: search is lexical only. See: dtrag models list"),
         )
     if service.embedder_problem:
-        return Check.of("degraded", service.embedder_problem)
-    return Check.of("healthy", embedder.id)
+        return Check.of("degraded", Statement("", service.embedder_problem))
+    return Check.of("healthy", Statement("", embedder.id))
 
 
 async def _vectors(service: Service, problem: DatabaseUnavailable | None, reader: Caller | None) -> dict[str, Check]:
@@ -262,7 +262,7 @@ def _disk(service: Service) -> dict[str, Check]:
     try:
         service.app.database.require_space()
     except StorageFull as error:
-        return {"disk": Check.of("degraded", text_of_error(error))}
+        return {"disk": Check.of("degraded", statement_of(error))}
     return {}
 
 
@@ -279,4 +279,4 @@ def _language_model(service: Service) -> dict[str, Check]:
             problem=model.problem,
         )
         return {"language model": Check.of("degraded", reason)}
-    return {"language model": Check.of("healthy", model.id)}
+    return {"language model": Check.of("healthy", Statement("", model.id))}

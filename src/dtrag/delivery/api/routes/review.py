@@ -64,7 +64,7 @@ class ClassifyResponse(BaseModel):
             canonical=list(result.path),
             confidence=round(result.confidence, 4),
             candidates=candidates,
-            reasons=list(result.reasons),
+            reasons=list(map(str, result.reasons)),
             hitl=not result.accepted,
             chunk_id=chunk_id,
         )

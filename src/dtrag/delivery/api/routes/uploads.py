@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dtrag.core.access.api_key import Caller
-from dtrag.core.statements import Statement, all_statements, stated, statements_of
+from dtrag.core.statements import Statement, stated
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import Service, service_of
@@ -101,8 +101,8 @@ class PlacementShape(BaseModel):
             taxonomy_path=list(result.path),
             confidence=round(result.confidence, 4),
             hitl=not result.accepted,
-            reasons=list(result.reasons),
-            reason_statements=all_statements(result.reasons),
+            reasons=list(map(str, result.reasons)),
+            reason_statements=result.reasons,
         )
 
 
@@ -125,9 +125,9 @@ class FailedFile(BaseModel):
     reason_statements: ReasonStatements
 
     @classmethod
-    def of(cls, file: str, reason: str) -> FailedFile:
+    def of(cls, file: str, reason: Statement) -> FailedFile:
         """The file with its reason."""
-        return cls(file=file, reason=reason, reason_statements=statements_of(reason))
+        return cls(file=file, reason=str(reason), reason_statements=(reason,))
 
 
 class UploadCounts(BaseModel):
@@ -357,8 +357,8 @@ def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence
         documents=documents,
         counts=counts,
         failed=failed,
-        notes=report.notes,
-        note_statements=all_statements(report.notes),
+        notes=list(map(str, report.notes)),
+        note_statements=tuple(report.notes),
     )
 
 

@@ -20,7 +20,6 @@ from dtrag.core.cases.case import DEFAULT_QUALITY
 from dtrag.core.cases.evidence import CollectionEvidence
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY, CaseSuggestion
 from dtrag.core.cases.statistics import CaseStatistics, Readiness
-from dtrag.core.statements import all_statements
 from dtrag.core.taxonomy.tree import MAX_DEPTH
 from dtrag.delivery.api.routing import NoteStatements, ReasonStatements, StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
@@ -81,8 +80,8 @@ class SuggestResponse(BaseModel):
             k_returned=len(rows),
             log_id=suggestions.log_id,
             similarity_method=suggestions.method.value,
-            notes=list(suggestions.notes),
-            note_statements=all_statements(suggestions.notes),
+            notes=list(map(str, suggestions.notes)),
+            note_statements=suggestions.notes,
         )
 
 
