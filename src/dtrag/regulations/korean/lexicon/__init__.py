@@ -122,9 +122,10 @@ class Lexicon:
 
     def _spoken(self, words: Sequence[str]) -> Iterator[Match]:
         initials = frozenset(word[0] for word in words)
+        beginnings = frozenset(word[:length] for word in words for length in range(1, len(word) + 1))
         for position, word in enumerate(words):
             for form in self._forms.beginning(word):
-                if form.second and form.second.isdisjoint(initials):
+                if (form.second and form.second.isdisjoint(initials)) or not form.literal <= beginnings:
                     continue
                 match = self._placed(form, words, position)
                 if match is not None:
@@ -209,8 +210,9 @@ def _window(token: str, positions: Sequence[int], count: int) -> Iterable[int]:
     if not token[0].isascii():
         return range(last + 1, min(count, last + 2 + MAX_GAP))
     first = positions[0]
-    around = range(max(0, first - ENGLISH_WINDOW), min(count, first + ENGLISH_WINDOW + 1))
-    return sorted((place for place in around if place not in positions), key=lambda place: (abs(place - last), place))
+    low, high = max(0, first - ENGLISH_WINDOW), min(count, first + ENGLISH_WINDOW + 1)
+    nearest = [place for far in range(1, count) for place in (last - far, last + far)]
+    return [place for place in nearest if low <= place < high and place not in positions]
 
 
 def _contains(word: str, start: int, tokens: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from dtrag.core.text.analysis import normalise
 
@@ -33,11 +34,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A spoken form. A word can match its second word only if it begins with one of the characters `second`."""
+    """A spoken form. A word can match its second word only if it begins with one of the characters `second`.
+
+    Every one of the tokens `literal` must begin a word: those in Latin letters that have no synonyms.
+    """
 
     tokens: tuple[str, ...]
     entry: Entry
     second: frozenset[str] = frozenset()
+    literal: frozenset[str] = frozenset()
 
 
 class FormIndex:
@@ -95,10 +100,9 @@ class FormIndex:
         return self._of_starts(word, self._forms_joined)
 
     def _of_starts(self, word: str, forms: Callable[[str], Sequence[Form]]) -> Iterator[Form]:
-        if not word[0].isascii():
-            yield from forms(word[:1])
-        if len(word) > 1 or word[0].isascii():
-            yield from forms(word[:2])
+        one = forms(word[:1]) if not word[0].isascii() else ()
+        two = forms(word[:2]) if len(word) > 1 or word[0].isascii() else ()
+        return chain(one, two)
 
     def _forms(self, start: str) -> Sequence[Form]:
         if start not in self._beginning:
@@ -119,7 +123,8 @@ class FormIndex:
 
     def _read(self, spoken: str, entry: Entry) -> Form:
         tokens = _tokens(spoken)
-        return Form(tokens, entry, self._initials(tokens[1]) if len(tokens) > 1 else frozenset())
+        literal = frozenset(token for token in tokens if token[0].isascii() and token not in self._synonyms)
+        return Form(tokens, entry, self._initials(tokens[1]) if len(tokens) > 1 else frozenset(), literal)
 
     def _initials(self, token: str) -> frozenset[str]:
         return frozenset(word[0] for word in (token, *self._synonyms.get(bare(token), ())))
