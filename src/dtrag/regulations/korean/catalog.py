@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -290,6 +291,12 @@ def article_label(number: Number) -> str:
 def ordered_articles(articles: frozenset[Number]) -> list[Number]:
     """The articles by number."""
     return sorted(articles)
+
+
+def articles_between(owner: Outline, first: Number, last: Number) -> list[Number]:
+    """The existing articles of a range, in order; its ends may be in either order."""
+    articles = ordered_articles(owner.articles)
+    return articles[bisect_left(articles, min(first, last)) : bisect_right(articles, max(first, last))]
 
 
 def folded_appendix(label: str) -> str:

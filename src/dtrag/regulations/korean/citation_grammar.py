@@ -166,11 +166,6 @@ def _after_blanks(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def numbers_of(first: Number, last: Number) -> tuple[Number, Number]:
-    """The ends of a range in order."""
-    return (first, last) if first <= last else (last, first)
-
-
 def _members_at(text: str, place: int, *, without_mark: bool) -> list[Member]:
     short = patterns.SHORT_RANGE.match(text, place)
     if short:

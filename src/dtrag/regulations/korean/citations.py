@@ -6,7 +6,6 @@ names with or without quotation marks, blanks and middle dots, chapters, 별표,
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -20,11 +19,12 @@ from dtrag.regulations.korean.catalog import (
     appendices_between,
     appendix_labels,
     article_label,
+    articles_between,
     division_articles,
     folded_appendix,
     ordered_articles,
 )
-from dtrag.regulations.korean.citation_grammar import MOST_MEMBERS, WHOLE, numbers_of
+from dtrag.regulations.korean.citation_grammar import MOST_MEMBERS, WHOLE
 from dtrag.regulations.korean.citation_names import NameFinder
 from dtrag.regulations.korean.citation_reader import Token, place_of, read_citations
 
@@ -138,10 +138,8 @@ def _numbers(tokens: Iterable[Token], owner: Outline) -> list[Number]:
         if token.until is None:
             numbers.append(token.number)
             continue
-        first, last = numbers_of(token.number, token.until)
-        articles = ordered_articles(owner.articles)
-        start, end = bisect.bisect_left(articles, first), bisect.bisect_right(articles, last)
-        numbers += articles[start : min(end, start + MOST_MEMBERS)] or [first, last]
+        present = articles_between(owner, token.number, token.until)[:MOST_MEMBERS]
+        numbers += present or sorted((token.number, token.until))
     return numbers
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection as Ids
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dtrag.core.editions import folded_name
 from dtrag.core.text.patterns import explained
 from dtrag.errors import InvalidInput, NotFound
-from dtrag.regulations.korean.catalog import Number, appendix_label, article_label, article_number
+from dtrag.regulations.korean import citation_patterns as patterns
+from dtrag.regulations.korean.catalog import appendices_between, appendix_label, article_label, articles_between
+from dtrag.regulations.korean.citation_grammar import WHOLE, Labelled, Member, read_appendices, read_members
 from dtrag.regulations.korean.collection import ADDENDUM, CitableProvision, Collection, Regulation
 
 NAME_WORDS = 6
@@ -30,16 +32,11 @@ MOST_LISTED = 10
 """Provisions in the message about a reference that can mean several."""
 MOST_REFERENCES = 8
 LONGEST_QUESTION = 1_000
-_REFERENCE = explained(
-    r"(?<![\d.,])(?P<article>(?P<mark>제\s{0,2})?\d{1,4}\s{0,2}조(?!\s{0,2}(?:원|건|직|치|각|교|약|례|정|사|선|업|씩))"
-    r"(?:\s{0,2}의\s{0,2}\d{1,3}(?!\s{0,2}[항호\d]))?)(?:\s{0,2}[(（][^()（）]{1,40}[)）])?"
-    r"(?:\s{0,2}의?\s{0,2}제?\s{0,2}(?P<paragraph>\d{1,3})\s{0,2}항)?(?:\s{0,2}의?\s{0,2}제?\s{0,2}\d{1,3}\s{0,2}호)?"
-    r"|(?P<appendix>[\[<(【]?\s{0,2}별\s{0,2}[표지](?:\s{0,2}제?\s{0,2}\d{1,3}(?:\s{0,2}(?:의|-)\s{0,2}\d{1,2})?\s{0,2}호?)"
-    r"(?:\s{0,2}서\s{0,2}식)?\s{0,2}[\]>)】]?|별\s{0,2}표(?![가-힣]))|(?P<addendum>부\s{0,2}칙(?!적))",
-    finds=("학칙 21조", "휴학규정 별지 1호서식", "부칙"),
-    refuses=("3조원", "부칙적"),
-)
-_RANGE = re.compile(r"\s{0,2}(?:부터|내지|에서|[~∼～\-–])\s{0,2}")
+_STARTS = re.compile(r"(?<![\d.,])(?=제|\d|별|부)")
+"""Where a reference may begin."""
+_COUNTED = re.compile(r"\s{0,2}[원건직치각교약례정사선업씩]")
+"""After a number without 제 that is no article: 3조 정도, 5조씩."""
+_BRACKETS = frozenset({"[]", "<>", "()", "【】"})
 _PARTICLE = re.compile(r"(?:의|에서|에|중|상)$")
 _ENDING = re.compile(r"(?:시행)?(?:규정|세칙|학칙|정관|지침|내규|규칙|요령|준칙|강령|규약|헌장|기준)$")
 _RULE_LIKE = re.compile(r"(?:법|법률|령|규정|규칙|세칙|학칙|정관|지침|내규|조례|헌법)$")
@@ -78,17 +75,24 @@ class NamedProvisions:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A reference as written; `start` is that of its name, `regulations` those that the name can mean."""
+    """A reference as written; `start` is that of its name, `regulations` those that the name can mean.
+
+    `cited` is an article or a range of them, an appendix (별표 1), or 부칙.
+    """
 
     start: int
-    place: int
-    end: int
-    number: Number | None
-    appendix: str
-    paragraph: int | None
+    cited: Member | Labelled
     regulations: tuple[Regulation, ...]
     has_mark: bool
     has_unknown_name: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.cited.end
+
+    @property
+    def paragraph(self) -> int | None:
+        return self.cited.part.paragraph if isinstance(self.cited, Member) else None
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class _Question:
 
 def may_refer(question: str) -> bool:
     """Whether the question may have a reference; a fast check."""
-    return len(question) <= LONGEST_QUESTION and _REFERENCE.search(question) is not None
+    return len(question) <= LONGEST_QUESTION and next(_cited(question), None) is not None
 
 
 def named_provisions(
@@ -155,7 +159,7 @@ def find_provision(reference: str, collection: Collection) -> CitableProvision:
 
 
 def _resolved(query: _Question, references: Sequence[_Reference], *, asks_only: bool) -> NamedProvisions | None:
-    sources: list[CitableProvision] = []
+    sources: dict[str, CitableProvision] = {}
     pieces: list[str] = []
     position = 0
     last: Regulation | None = None
@@ -166,46 +170,54 @@ def _resolved(query: _Question, references: Sequence[_Reference], *, asks_only: 
             if sources:
                 continue
             return _unresolved(query, reference, candidates, choices if asks_only else ())
-        source = choices[0]
-        is_range = sources and _RANGE.fullmatch(query.text, position, reference.start)
-        sources += _between(query.collection, sources[-1], source) if is_range else [source]
-        last = source.regulation
-        pieces += [query.text[position : reference.start], source.name]
+        [provisions] = choices
+        sources |= {source.name: source for source in provisions}
+        last = provisions[0].regulation
+        pieces += [query.text[position : reference.start], provisions[0].name]
+        pieces += ["부터 ", provisions[-1].name, "까지"] if len(provisions) > 1 else []
         position = reference.end
     paragraph = references[0].paragraph if len(references) == 1 else None
-    distinct = {source.name: source for source in sources}
-    return NamedProvisions("".join((*pieces, query.text[position:])), tuple(distinct.values()), paragraph, asks_only)
+    return NamedProvisions("".join((*pieces, query.text[position:])), tuple(sources.values()), paragraph, asks_only)
 
 
 def _unresolved(
-    query: _Question, reference: _Reference, candidates: Sequence[Regulation], choices: Sequence[CitableProvision]
+    query: _Question,
+    reference: _Reference,
+    candidates: Sequence[Regulation],
+    choices: Sequence[Sequence[CitableProvision]],
 ) -> NamedProvisions | None:
     if choices:
-        return NamedProvisions(query.text, choices=tuple(choices))
+        return NamedProvisions(query.text, choices=tuple(provisions[0] for provisions in choices))
     if len(candidates) == 1:
-        label = _label(reference, candidates[0]) or " ".join(reference.appendix.split())
+        cited = reference.cited
+        label = article_label(cited.number) if isinstance(cited, Member) else cited.label
         return NamedProvisions(query.text, absent=f"{candidates[0].name} {label}", regulation=candidates[0])
     return None
 
 
-def _choices(query: _Question, reference: _Reference, candidates: Sequence[Regulation]) -> list[CitableProvision]:
-    """The provisions that a reference can mean."""
-    if candidates:
-        return _with_provision(query.collection, reference, candidates)
-    owners = _with_provision(query.collection, reference, query.collection.regulations)
-    if len(owners) > 1 and (about := _topic(query, owners)):
+def _choices(
+    query: _Question, reference: _Reference, candidates: Sequence[Regulation]
+) -> list[Sequence[CitableProvision]]:
+    """The provisions that a reference can mean, of each regulation that has them."""
+    regulations = candidates or query.collection.regulations
+    owners = [
+        provisions
+        for regulation in regulations
+        if (provisions := _provisions(query.collection, reference.cited, regulation))
+    ]
+    if not candidates and len(owners) > 1 and (about := _topic(query, owners)):
         return [about]
     return owners
 
 
-def _topic(query: _Question, owners: Sequence[CitableProvision]) -> CitableProvision | None:
-    """That of the regulation that an earlier question names, or that alone the answers are based on."""
+def _topic(query: _Question, owners: Sequence[Sequence[CitableProvision]]) -> Sequence[CitableProvision] | None:
+    """Those of the regulation that an earlier question names, or that alone the answers are based on."""
     for question in reversed(query.earlier):
         named = _regulation_in(question, query.collection)
-        for source in owners:
-            if named is not None and source.regulation.name == named.name:
-                return source
-    based = [source for source in owners if str(source.regulation.document_id) in query.documents]
+        for provisions in owners:
+            if named is not None and provisions[0].regulation.name == named.name:
+                return provisions
+    based = [each for each in owners if str(each[0].regulation.document_id) in query.documents]
     return based[0] if len(based) == 1 else None
 
 
@@ -232,32 +244,65 @@ def _answered_choice(query: _Question) -> NamedProvisions | None:
     if start != 0 or len(regulations) != 1 or not before or before[0].regulations or before[0].has_unknown_name:
         return None
     written = query.earlier[-1]
-    question = f"{written[: before[0].start]}{regulations[0].name} {written[before[0].place :]}"
+    question = f"{written[: before[0].start]}{regulations[0].name} {written[before[0].cited.start :]}"
     return named_provisions(question, query.collection)
 
 
 def _references(query: _Question) -> Iterator[_Reference]:
     end = 0
-    for match in _REFERENCE.finditer(query.text):
-        before = query.text[end : match.start()]
+    for cited in _cited(query.text):
+        before = query.text[end : cited.start].rstrip("[<(【 ")
         start, regulations = _named_before(before, query.collection)
-        number = article_number(_with_mark(match["article"])) if match["article"] else None
-        appendix = (match["appendix"] or match["addendum"] or "").strip(" []<>()【】")
-        if appendix and not regulations and not any(character.isdigit() for character in appendix):
+        label = cited.label if isinstance(cited, Labelled) else ""
+        if label and not regulations and not any(map(str.isdigit, label)):
             continue
         name = before.rstrip(" 「」『』\"'“”‘’")
         is_unknown = not regulations and not _DEMONSTRATIVE.search(name) and bool(_RULE_LIKE.search(name))
-        paragraph = int(match["paragraph"]) if match["paragraph"] else None
-        place = end + start if regulations else match.start()
-        yield _Reference(
-            place, match.start(), match.end(), number, appendix, paragraph, regulations,
-            bool(match["mark"]) or bool(appendix), is_unknown,
-        )  # fmt: skip
-        end = match.end()
+        has_mark = bool(label) or query.text.startswith("제", cited.start)
+        place = end + start if regulations else cited.start
+        yield _Reference(place, cited, regulations, has_mark, is_unknown)
+        end = cited.end
 
 
-def _with_mark(article: str) -> str:
-    return article if article.startswith("제") else f"제{article}"
+def _cited(text: str) -> Iterator[Member | Labelled]:
+    """What the text cites, in its order: articles with or without 제, appendices, addenda."""
+    end = 0
+    for match in _STARTS.finditer(text):
+        place = match.start()
+        if place < end:
+            continue
+        for cited in _articles(text, place) or _labelled(text, place):
+            yield cited
+            end = cited.end
+
+
+def _articles(text: str, place: int) -> list[Member]:
+    """The list of articles at `place`, each once: of several paragraphs, the article."""
+    articles: list[Member] = []
+    for member in read_members(text, place, (), after_name=True):
+        is_whole = member.part == WHOLE and member.until is None
+        if is_whole and not text.startswith("제", member.start) and _COUNTED.match(text, member.end):
+            break
+        if articles and articles[-1].number == member.number and member.part != WHOLE:
+            articles[-1] = replace(articles[-1], end=member.end, part=WHOLE)
+        else:
+            articles.append(member)
+    return articles
+
+
+def _labelled(text: str, place: int) -> list[Labelled]:
+    """The list of appendices at `place`, or the addendum; a name may precede without a blank."""
+    if addendum := patterns.ADDENDUM.match(text[place:]):
+        return [Labelled(place, place + addendum.end(), ADDENDUM)]
+    read = read_appendices(text[place:], 0) if text[place] == "별" else []
+    appendices = [replace(each, start=each.start + place, end=each.end + place) for each in read]
+    if len(appendices) != 1:
+        return appendices
+    [only] = appendices
+    if not any(map(str.isdigit, only.label)) and text[only.end : only.end + 1].isalpha():
+        return []
+    brackets = text[place - 1 : place] + text[only.end : only.end + 1]
+    return [replace(only, start=place - 1, end=only.end + 1)] if brackets in _BRACKETS else appendices
 
 
 def _named_before(before: str, collection: Collection) -> tuple[int, tuple[Regulation, ...]]:
@@ -301,34 +346,27 @@ def _is_word(stem: str) -> bool:
     return re.fullmatch(r"[가-힣A-Za-z]+", stem) is not None
 
 
-def _with_provision(
-    collection: Collection, reference: _Reference, regulations: Sequence[Regulation]
-) -> list[CitableProvision]:
-    sources = []
-    for regulation in regulations:
-        label = _label(reference, regulation)
-        source = collection.source(f"{regulation.name} {label}") if label else None
-        if source is not None and not source.is_deleted and source.regulation.name == regulation.name:
-            sources.append(source)
-    return sources
+def _provisions(collection: Collection, cited: Member | Labelled, regulation: Regulation) -> Sequence[CitableProvision]:
+    """What is cited, as far as the regulation has it."""
+    sources = (collection.source(f"{regulation.name} {label}") for label in _labels(cited, regulation))
+    return [
+        source
+        for source in sources
+        if source is not None and not source.is_deleted and source.regulation.name == regulation.name
+    ]
 
 
-def _label(reference: _Reference, regulation: Regulation) -> str | None:
-    if reference.number is not None:
-        return article_label(reference.number)
-    if reference.appendix.replace(" ", "") == ADDENDUM:
-        return ADDENDUM
-    return appendix_label(regulation.outline, reference.appendix)
-
-
-def _between(collection: Collection, first: CitableProvision, last: CitableProvision) -> list[CitableProvision]:
-    """The articles after `first` up to `last` (제5조부터 제7조까지)."""
-    low, high = article_number(first.provisions[0].label), article_number(last.provisions[0].label)
-    if first.regulation.name != last.regulation.name or low is None or high is None:
-        return [last]
-    numbers = sorted(number for number in first.regulation.outline.articles if low < number <= high)[:WIDEST_RANGE]
-    sources = (collection.source(f"{first.regulation.name} {article_label(number)}") for number in numbers)
-    return [source for source in sources if source is not None]
+def _labels(cited: Member | Labelled, regulation: Regulation) -> Sequence[str]:
+    owner = regulation.outline
+    if isinstance(cited, Member):
+        numbers = articles_between(owner, cited.number, cited.until) if cited.until else [cited.number]
+        return [article_label(number) for number in numbers[:WIDEST_RANGE]]
+    if cited.label == ADDENDUM:
+        return [ADDENDUM]
+    if cited.last:
+        return appendices_between(owner, cited.label, cited.last)[:WIDEST_RANGE]
+    label = appendix_label(owner, cited.label)
+    return [label] if label else []
 
 
 def _rest(question: str, references: Sequence[_Reference]) -> str:

@@ -20,7 +20,7 @@ from dtrag.regulations.korean.catalog import (
     article_label,
     has_division,
 )
-from dtrag.regulations.korean.citation_grammar import SUBITEMS, WHOLE, Part, numbers_of
+from dtrag.regulations.korean.citation_grammar import SUBITEMS, WHOLE, Part
 from dtrag.regulations.korean.citation_reader import AMBIGUOUS, Token
 from dtrag.regulations.korean.collection import ADDENDUM, Regulation
 from dtrag.regulations.korean.verification.contents import (
@@ -87,7 +87,7 @@ class CitationJudge:
             return []
         contents = self._of(outline)
         if citation.kind == "article" and citation.number is not None:
-            first, last = numbers_of(citation.number, citation.until or citation.number)
+            first, last = sorted((citation.number, citation.until or citation.number))
             return contents.provision_texts(dict.fromkeys([first, *_articles_between(first, last), last]))
         if citation.kind == "appendix":
             return contents.texts_labelled(contents.appendices(citation.label, citation.last))
@@ -140,7 +140,7 @@ class CitationJudge:
     def _article(self, citation: Token, regulation: Outline) -> CitationJudgement:
         assert citation.number is not None  # noqa: S101 - articles have one
         if citation.until is not None:
-            return self._range(citation, regulation, *numbers_of(citation.number, citation.until))
+            return self._range(citation, regulation, *sorted((citation.number, citation.until)))
         return self._single(regulation, citation.number, citation.title, citation.part)
 
     def _single(self, regulation: Outline, number: Number, title: str | None, part: Part) -> CitationJudgement:
