@@ -35,7 +35,7 @@ LONGEST_QUESTION = 1_000
 _STARTS = re.compile(r"(?<![\d.,])(?=제|\d|별|부)")
 """Where a reference may begin."""
 _COUNTED = re.compile(r"\s{0,2}[원건직치각교약례정사선업씩]")
-"""After a number without 제 that is no article: 3조 정도, 5조씩."""
+"""After an article without 제 that counts something: 3조 정도, 5조씩."""
 _BRACKETS = frozenset({"[]", "<>", "()", "【】"})
 _PARTICLE = re.compile(r"(?:의|에서|에|중|상)$")
 _ENDING = re.compile(r"(?:시행)?(?:규정|세칙|학칙|정관|지침|내규|규칙|요령|준칙|강령|규약|헌장|기준)$")

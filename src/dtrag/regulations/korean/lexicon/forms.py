@@ -100,9 +100,9 @@ class FormIndex:
         return self._of_starts(word, self._forms_joined)
 
     def _of_starts(self, word: str, forms: Callable[[str], Sequence[Form]]) -> Iterator[Form]:
-        one = forms(word[:1]) if not word[0].isascii() else ()
-        two = forms(word[:2]) if len(word) > 1 or word[0].isascii() else ()
-        return chain(one, two)
+        of_first = forms(word[:1]) if not word[0].isascii() else ()
+        of_two = forms(word[:2]) if len(word) > 1 or word[0].isascii() else ()
+        return chain(of_first, of_two)
 
     def _forms(self, start: str) -> Sequence[Form]:
         if start not in self._beginning:
