@@ -29,9 +29,8 @@ from typing import Any
 import numpy as np
 
 from dtrag.core.answers.grounding import claim_of
-from dtrag.core.quality.alterations import without_marker
 from dtrag.core.quality.features import NAMES, compare, source_of
-from dtrag.core.quality.lexical_judge import judge
+from dtrag.core.quality.lexical_judge import judge, without_marker
 from dtrag.core.text.analysis import language, sentences, terms
 from dtrag.core.text.questions import content
 from dtrag.evaluation.quality import RAGQualityEvaluator

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
+from dtrag.core.metrics.intervals import Estimate, Ratio, estimates
 from dtrag.core.response import Moment, response
 from dtrag.errors import InvalidInput
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dtrag.core.documents import Answer, SearchResult
 from dtrag.core.evaluation_run import RunRow, shown
-from dtrag.core.metrics.bootstrap import Ratio, estimates
+from dtrag.core.metrics.intervals import Ratio, estimates
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judged_questions import (
     UNFINISHED,

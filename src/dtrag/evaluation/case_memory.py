@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
-from dtrag.core.metrics.bootstrap import Ratio
+from dtrag.core.metrics.intervals import Ratio
 from dtrag.core.metrics.ranking import mrr_at
 from dtrag.core.text.analysis import language, normalise
 from dtrag.evaluation.answers import is_relevant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
-from dtrag.core.metrics.bootstrap import Ratio
+from dtrag.core.metrics.intervals import Ratio
 
 CHECKED = ("sufficient", "first_right", "unanswerable.declined", "accepted", "contextual_recall")
 """Measures of which each must be 1 for a question to pass, where it counts for the question."""

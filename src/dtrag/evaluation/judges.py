@@ -12,8 +12,8 @@ from dtrag import llm_service
 from dtrag.core.chat import Message
 from dtrag.core.prompt_fence import boundary, fenced
 from dtrag.core.quality import lexical_judge, relevancy
-from dtrag.core.quality.judgement import Judgement, Relevance
 from dtrag.core.quality.relevancy import AskedConcept
+from dtrag.core.quality.scores import Judgement, Relevance
 from dtrag.core.text.analysis import language, sentences
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dtrag.core.quality import scores
-from dtrag.core.quality.judgement import Judgement, Relevance
-from dtrag.core.quality.refusals import is_refusal
-from dtrag.core.quality.scores import QualityResult
+from dtrag.core.quality.relevancy import is_refusal
+from dtrag.core.quality.scores import Judgement, QualityResult, Relevance
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.evaluation.judges import LexicalJudge
 from dtrag.pipeline.answer.citation_marks import read_marks

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from dtrag.core.documents import Answer, SearchResult
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
-from dtrag.core.metrics.bootstrap import Ratio
+from dtrag.core.metrics.intervals import Ratio
 from dtrag.core.quality.scores import QualityResult
 from dtrag.evaluation.answers import AnswerSet
 from dtrag.evaluation.judged_questions import (

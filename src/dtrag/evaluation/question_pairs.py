@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtrag.core.cases.same_question import SameQuestion, same_question
-from dtrag.core.metrics.proportion import clopper_pearson
+from dtrag.core.metrics.intervals import clopper_pearson
 from dtrag.errors import InvalidInput
 
 MAX_PAIRS = 100_000

@@ -16,8 +16,8 @@ import numpy as np
 
 from dtrag.core.documents import Answer
 from dtrag.core.evaluation_run import LOWER_IS_BETTER, NEUTRAL, EvaluationRun, RunRow
-from dtrag.core.metrics.bootstrap import Estimate, estimates, paired_differences
 from dtrag.core.metrics.calibration import risk_curve
+from dtrag.core.metrics.intervals import Estimate, estimates, paired_differences
 from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
 

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.evaluation_run import RunRow
-from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
+from dtrag.core.metrics.intervals import Estimate, Ratio, estimates
 from dtrag.core.metrics.ranking import complete_at, mrr_at, ndcg_at, percentile, precision_at, recall_at
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judged_questions import (

@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from dtrag.core.chat import Message, Reply
 from dtrag.core.documents import Vector
-from dtrag.core.quality.judgement import Judgement, Relevance
+from dtrag.core.quality.scores import Judgement, Relevance
 from dtrag.core.text.analysis import Analyzer
 
 Key = TypeVar("Key", bound=Hashable)

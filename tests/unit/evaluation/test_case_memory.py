@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from dtrag.core.documents import SearchResult
-from dtrag.core.metrics.bootstrap import estimates
+from dtrag.core.metrics.intervals import estimates
 from dtrag.evaluation.case_memory import AskedQuestion, CaseMemoryRun, MeasurementPlan, evaluate_case_memory, ratios
 from dtrag.evaluation.judged_questions import JudgedQuestion
 

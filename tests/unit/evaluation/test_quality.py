@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from dtrag import InvalidInput, RAGQualityEvaluator
-from dtrag.core.quality.judgement import Judgement, Relevance
+from dtrag.core.quality.scores import Judgement, Relevance
 from dtrag.errors import LanguageModelFailed
 
 QUERY = "How many days of paid annual leave does a full-time employee have?"

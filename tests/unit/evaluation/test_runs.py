@@ -13,7 +13,7 @@ import pytest
 
 from dtrag import InvalidInput
 from dtrag.core.evaluation_run import EvaluationRun, Measure, RunRow
-from dtrag.core.metrics.bootstrap import estimates, paired_differences
+from dtrag.core.metrics.intervals import estimates, paired_differences
 from dtrag.core.response import plain
 from dtrag.evaluation.report import compare, html, markdown, read_run, write_report
 

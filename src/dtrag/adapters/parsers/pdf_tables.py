@@ -19,7 +19,7 @@ from pypdf._text_extraction._layout_mode._fixed_width_page import BTGroup
 from pypdf.generic import ArrayObject, ContentStream, StreamObject
 
 from dtrag.core.text.line_kinds import is_contents, is_terminated, marker_of, width
-from dtrag.core.text.table_rows import is_value
+from dtrag.core.text.tables import is_value
 
 CELL_GAP = 0.9
 """Distance of two cells, as a share of the height of the text; a blank has about .3."""

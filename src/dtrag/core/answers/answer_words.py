@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dtrag.core.text.analysis import normalise
-from dtrag.core.text.linguistics import counted_answer
 from dtrag.core.text.patterns import DIGITS, explained
-from dtrag.core.text.question_words import asks
+from dtrag.core.text.question_words import asks, counted_answer
 
 MAX_SPANS = 6
 LONGEST_READ = 4_000

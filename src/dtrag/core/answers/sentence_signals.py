@@ -23,9 +23,8 @@ from dtrag.core.answers.answer_words import MONTH
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, term_id, terms
-from dtrag.core.text.linguistics import counted_answer
 from dtrag.core.text.patterns import FIGURE, explained
-from dtrag.core.text.question_words import asks, count
+from dtrag.core.text.question_words import asks, count, counted_answer
 from dtrag.core.text.questions import content, weighted_terms
 
 Scores = NDArray[np.float64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dtrag.core.cases.case import Case, DecisionCounts, FeedbackType, Vote
-from dtrag.core.metrics.proportion import clopper_pearson
+from dtrag.core.metrics.intervals import clopper_pearson
 from dtrag.core.response import plain
 from dtrag.core.statements import Statements, stated, text_of
 

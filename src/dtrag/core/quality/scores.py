@@ -7,8 +7,31 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from dtrag.core.answers.grounding import claim_of
-from dtrag.core.quality.judgement import Judgement, Relevance
 from dtrag.core.text.analysis import sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether a claim is supported. `score` in [0, 1]; `reason` is "" when it is supported.
+
+    `contexts` are the indices of the contexts that support it alone; it may be empty for a supported claim that only
+    several of them support together.
+    """
+
+    claim: str
+    supported: bool
+    score: float
+    contexts: tuple[int, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """How well an answer replies to its question, in [0, 1], whether or not it is true; `reason` is "" when well."""
+
+    score: float
+    reason: str = ""
+
 
 Refusal = Literal["none", "right", "wrong", "missing", "unknown"]
 """none: it answers. missing: it answers a question that nothing answers. Of answers that decline, right: nothing

@@ -13,10 +13,9 @@ from typing import Literal
 
 from dtrag.core.text.analysis import STOP_WORDS, normalise, terms
 from dtrag.core.text.compounds import compounds_of, is_sibling
-from dtrag.core.text.linguistics import PARTICLE
 from dtrag.core.text.patterns import explained
 from dtrag.core.text.question_words import asks, words_for
-from dtrag.core.text.questions import content
+from dtrag.core.text.questions import PARTICLE, content
 
 Kind = Literal["alone", "refers", "contrast", "attribute"]
 

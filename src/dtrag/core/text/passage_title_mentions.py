@@ -12,8 +12,8 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from dtrag.core.text.analysis import normalise
-from dtrag.core.text.linguistics import TITLE_PARTICLE
 from dtrag.core.text.patterns import HANGUL
+from dtrag.core.text.questions import TITLE_PARTICLE
 
 MOST_WORDS = 7
 MOST_HANGUL_WORDS = 3

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dtrag.core.text.analysis import terms
+from dtrag.core.text.line_kinds import QUOTABLE, ContextSpan, Unit, UnitKind
 from dtrag.core.text.line_wrapping import displayed
-from dtrag.core.text.unit_types import QUOTABLE, ContextSpan, Unit, UnitKind
 from dtrag.core.text.units import units_of
 
 CACHED_PASSAGES = 256

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 from dtrag.core.text import line_kinds
 from dtrag.core.text.analysis import ends_in_abbreviation
-from dtrag.core.text.line_kinds import is_hangul
+from dtrag.core.text.line_kinds import ContextSpan, Line, TextUnits, Unit, UnitKind, is_hangul, lines_of
 from dtrag.core.text.line_wrapping import breaks_words, continues, margin
 from dtrag.core.text.patterns import explained
-from dtrag.core.text.table_units import Table, tables_in
-from dtrag.core.text.unit_types import ContextSpan, Line, TextUnits, Unit, UnitKind, lines_of
+from dtrag.core.text.tables import Table, tables_in
 
 FEWEST_ENTRIES = 3
 """Lines that look like entries of a table of contents, from which on they are ones."""

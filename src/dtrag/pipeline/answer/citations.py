@@ -10,9 +10,9 @@ from dtrag.core.answers.citation_labels import cited_label, context_lines
 from dtrag.core.documents import Citation, CitationContext, SearchResult
 from dtrag.core.page_starts import page_at
 from dtrag.core.text.hidden_characters import visible
+from dtrag.core.text.line_kinds import ContextSpan
 from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
-from dtrag.core.text.unit_types import ContextSpan
 from dtrag.pipeline.answer.candidates import Quote, Span, has_words
 from dtrag.pipeline.answer.citation_marks import rounded
 

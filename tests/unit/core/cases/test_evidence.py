@@ -20,7 +20,7 @@ from dtrag.core.cases.evidence import (
     reusable,
     standing_of,
 )
-from dtrag.core.metrics.proportion import clopper_pearson
+from dtrag.core.metrics.intervals import clopper_pearson
 from dtrag.core.statements import text_of
 from dtrag.settings import Settings
 from tests.builders import MINUTE, NOON

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.core.quality.refusals import is_refusal
-from dtrag.core.quality.relevancy import AskedConcept, relevance
+from dtrag.core.quality.relevancy import AskedConcept, is_refusal, relevance
 
 
 @pytest.mark.parametrize(

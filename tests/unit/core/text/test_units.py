@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dtrag.core.text.line_kinds import QUOTABLE
 from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.sentences import Preceding, analysed_sentences, beginning_of, sentences_after
-from dtrag.core.text.unit_types import QUOTABLE
 from dtrag.core.text.units import units_of
 from tests.growth import grows_linearly
 

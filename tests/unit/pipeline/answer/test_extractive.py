@@ -15,7 +15,7 @@ from dtrag.core.answers.evidence import signals
 from dtrag.core.documents import PackFindings, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import normalise, terms
-from dtrag.core.text.unit_types import QUOTABLE
+from dtrag.core.text.line_kinds import QUOTABLE
 from dtrag.core.text.units import units_of
 from dtrag.pipeline.answer.candidates import MARGIN, MAX_CHARACTERS, NEARLY, Quote
 from dtrag.pipeline.answer.citations import cite

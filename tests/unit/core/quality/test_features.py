@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.core.quality.opposites import contradicting_words, quantifiers
+from dtrag.core.quality.features import contradicting_words, quantifiers
 
 
 @pytest.mark.parametrize(
