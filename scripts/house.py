@@ -207,7 +207,10 @@ def _classes(project: Project) -> Iterator[tuple[str, ast.ClassDef]]:
 
 
 def repeated_classes(project: Project) -> list[str]:
-    """Classes whose fields, inherited ones included, are all fields of another class, and most of that one's."""
+    """Classes whose fields, inherited ones included, are all fields of another class, and most of that one's.
+
+    Two subclasses repeat nothing by what both inherit from one class.
+    """
     own: dict[str, tuple[set[str], list[str]]] = {}
     for module, node in _classes(project):
         names = {
@@ -242,6 +245,7 @@ def repeated_classes(project: Project) -> list[str]:
                 and (names != others or large < small)
                 and large not in lineage[small]
                 and small not in lineage[large]
+                and names - {field for part in {*lineage[small]} & {*lineage[large]} for field in own[part][0]}
             ):
                 repeated.append(f"{small} ({len(names)}) < {large} ({len(others)})")
                 break

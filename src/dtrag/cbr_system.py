@@ -23,7 +23,7 @@ from dtrag.assembly import open_stores
 from dtrag.cases import case_input
 from dtrag.cases.memory import MAX_EXPORTED
 from dtrag.cases.suggesting import QuestionVectors, Suggester
-from dtrag.cases.views import CaseExport, ExportView, InteractionView, StatisticsView
+from dtrag.cases.views import CaseExport
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED
 from dtrag.core.cases.case import (
     DEFAULT_QUALITY,
@@ -278,12 +278,12 @@ class CBRSystem:
     def get_logs(self, limit: int = 100, *, success_only: bool = False) -> list[dict[str, Any]]:
         """The newest interactions, newest first."""
         logs = self._run(lambda memory: memory.store.logs(EVERYTHING, limit, success_only=success_only))
-        return [plain(InteractionView.of(log)) for log in logs]
+        return [plain(log) for log in logs]
 
     def get_stats(self) -> dict[str, Any]:
         """Figures over all cases and interactions, and whether they suffice for the neural selector."""
         statistics = self._run(lambda memory: memory.store.statistics(EVERYTHING))
-        return {**plain(StatisticsView.of(statistics)), "neural_selector_ready": Readiness.of(statistics).ready}
+        return {**plain(statistics), "neural_selector_ready": Readiness.of(statistics).ready}
 
     def export(self, limit: int = 10_000) -> dict[str, Any]:
         """Up to `limit` cases and as many of the newest interactions as training data, as `GET /cbr/export`."""
@@ -294,10 +294,9 @@ class CBRSystem:
             cases = await memory.store.page(EVERYTHING, limit + 1)
             logs = await memory.store.logs(EVERYTHING, limit + 1)
             statistics = await memory.store.statistics(EVERYTHING)
-            complete = max(len(cases), len(logs)) <= limit
-            return CaseExport(tuple(cases[:limit]), tuple(logs[:limit]), statistics, complete)
+            return CaseExport.of(cases, logs, limit, statistics)
 
-        exported: dict[str, Any] = plain(ExportView.of(self._run(read), datetime.now(UTC)))
+        exported: dict[str, Any] = plain(self._run(read))
         return exported
 
     def _calculate_similarity(self, query1: str, query2: str, method: SimilarityMethod) -> float:

@@ -321,7 +321,7 @@ async def test_the_audit_names_what_needs_a_person(stores: Stores) -> None:
     )
     await voted(stores, "voted", True)
     audit = await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()
-    found = {(row["finding"], row["case_id"]): row for row in audit.rows}
+    found = {(row.finding, row.case_id): row for row in audit.findings}
     assert {key for key in found if key[0] in {"stale", "duplicate", "self_referring"}} == {
         ("stale", "changed"),
         ("stale", "missing"),
@@ -329,10 +329,10 @@ async def test_the_audit_names_what_needs_a_person(stores: Stores) -> None:
         ("duplicate", "live too"),
         ("self_referring", "itself"),
     }
-    assert found["stale", "changed"]["details"] == "changed"
-    assert found["stale", "missing"]["details"] == "missing"
-    assert found["stale", "moved"]["details"] == "outside the author's scope"
-    assert set(found["stale", "missing"]["passages"]) == {gone, f"{BOILER}:77"}
+    assert found["stale", "changed"].details == "changed"
+    assert found["stale", "missing"].details == "missing"
+    assert found["stale", "moved"].details == "outside the author's scope"
+    assert set(found["stale", "missing"].passages) == {gone, f"{BOILER}:77"}
     assert {case_id for finding, case_id in found if finding == "out_of_reach"} == {"elsewhere", "bare"}
     assert ("never_used", "voted") not in found
     assert ("without_vote", "voted") not in found
@@ -343,7 +343,7 @@ async def test_the_audit_names_what_needs_a_person(stores: Stores) -> None:
     clean = await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()
     assert not clean.needs_a_person
     await stores.writer.delete(BOILER, EVERYTHING)
-    assert (await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()).count("stale") == 2
+    assert (await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()).counts["stale"] == 2
 
 
 async def test_the_audit_names_cases_with_an_open_thumbs_down(stores: Stores) -> None:
@@ -361,7 +361,7 @@ async def test_the_audit_names_cases_with_an_open_thumbs_down(stores: Stores) ->
 
     async def voted_down() -> dict[str, str]:
         audit = await auditor.audit()
-        rows = {row["case_id"]: row["details"] for row in audit.rows if row["finding"] == "voted_down"}
+        rows = {row.case_id: row.details for row in audit.findings if row.finding == "voted_down"}
         assert audit.needs_a_person is bool(rows)
         return rows
 
@@ -386,7 +386,7 @@ async def test_a_superseded_article_is_not_valid_except_on_its_day(stores: Store
         replace(case("that day", "Boiler?", as_of=FIRST), passages=cited),
     )
     audit = await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()
-    stale = {row["case_id"]: row["details"] for row in audit.rows if row["finding"] == "stale"}
+    stale = {row.case_id: row.details for row in audit.findings if row.finding == "stale"}
     assert stale == {"today": "not valid"}
     assert audit.reusable == 1
 

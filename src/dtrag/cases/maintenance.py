@@ -7,14 +7,15 @@ import time
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from typing import Literal, TypedDict
+from typing import Annotated, Literal
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope
 from dtrag.core.cases.case import Case, CaseChange, CitedPassage, DecisionCounts, FeedbackType, Vote, content_hash
 from dtrag.core.cases.consolidation import (
+    CASE_ID,
     UNUSED,
     Archiving,
     aliases_of,
@@ -29,6 +30,7 @@ from dtrag.core.cases.consolidation import (
 from dtrag.core.cases.evidence import standing_of
 from dtrag.core.cases.votes import POSITIVE, Replacement, one_of_each_voter
 from dtrag.core.documents import SearchResult
+from dtrag.core.response import INTERNAL, response
 from dtrag.core.retention import TidyTimer, kept_since
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.review import OfferedAnswer
@@ -138,12 +140,14 @@ ARCHIVED = (
 class ConsolidationReport:
     """What a run did, or would do. `changed_meanwhile` are cases that others changed: the next run examines them."""
 
-    run_id: str
+    __pydantic_config__ = response()
+
+    run_id: str = field(metadata={"alias": "run"})
     dry_run: bool
     examined: int
+    made_from_review: int
+    changed_meanwhile: int
     archived: tuple[Archiving, ...]
-    changed_meanwhile: int = 0
-    made_from_review: int = 0
 
     def count(self, reason: str) -> int:
         """Archived cases with this reason."""
@@ -176,9 +180,9 @@ class Consolidation:
         votes = await self._votes([case for case in cases if may_be_poor(case)])
         planned = await asyncio.to_thread(archivings, cases, votes, shown, now)
         if dry_run:
-            return ConsolidationReport(run_id, True, len(cases), tuple(planned))
+            return ConsolidationReport(run_id, True, len(cases), 0, 0, tuple(planned))
         done, conflicts = await self._apply(planned, run_id)
-        report = ConsolidationReport(run_id, False, len(cases), tuple(done), conflicts, len(made))
+        report = ConsolidationReport(run_id, False, len(cases), len(made), conflicts, tuple(done))
         counts = Counter[str](archiving.reason for archiving in done)
         if done:
             await self._audit(caller, "cbr.consolidate", run_id, counts)
@@ -347,38 +351,42 @@ Offer = Callable[[OfferedAnswer, Grant | None], Awaitable[bool]]
 class ReflectedCase:
     """A case with its votes, one of each voter.
 
-    `lowered`: its quality is now its success rate; `in_review`: its question waits there.
+    `success_rate` is the share of votes that report a success, `advice` what to correct, "" from GOOD on. `lowered`:
+    its quality is now its success rate; `in_review`: its question waits there.
     """
 
-    case: Case
+    __pydantic_config__ = response()
+
+    case: Annotated[Case, CASE_ID] = field(metadata={"alias": "case_id"})
     votes: int
-    successes: int
+    successes: int = field(metadata=INTERNAL)
+    success_rate: float = field(default=0.0, init=False)
     lowered: bool = False
     in_review: bool = False
+    advice: str = field(default="", init=False)
 
-    @property
-    def success_rate(self) -> float:
-        """Share of votes that report a success."""
-        return self.successes / self.votes
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "success_rate", round(self.successes / self.votes, 6))
+        object.__setattr__(self, "advice", _advice(self.case, self.success_rate))
 
-    @property
-    def advice(self) -> str:
-        """What to correct, as a sentence; "" from a success rate of GOOD on."""
-        if self.success_rate >= GOOD:
-            return ""
-        if self.success_rate >= BAD:
-            return "It helps often, not always: compare its passages with the question."
-        if not self.case.passages:
-            return "It cites no passage: add passages that answer its question, or delete it."
-        if not self.case.query:
-            return "Its question is stored without text: replace or delete the case."
-        return "Choose other passages for its question: dtrag review."
+
+def _advice(case: Case, success_rate: float) -> str:
+    if success_rate >= GOOD:
+        return ""
+    if success_rate >= BAD:
+        return "It helps often, not always: compare its passages with the question."
+    if not case.passages:
+        return "It cites no passage: add passages that answer its question, or delete it."
+    if not case.query:
+        return "Its question is stored without text: replace or delete the case."
+    return "Choose other passages for its question: dtrag review."
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionReport:
     """`cases` have enough votes, the least successful first. `success_rate` of all votes; None with too few of them."""
 
+    dry_run: bool
     examined: int
     votes: int
     success_rate: float | None
@@ -423,11 +431,11 @@ class Reflection:
         reflected = [
             each if dry_run or each.success_rate >= BAD else await self._correct(each, caller) for each in enough
         ]
-        rate = successes / total if total >= LEAST_OF_ALL else None
-        return ReflectionReport(len(active), total, rate, tuple(reflected))
+        rate = round(successes / total, 6) if total >= LEAST_OF_ALL else None
+        return ReflectionReport(dry_run, len(active), total, rate, tuple(reflected))
 
     async def _correct(self, judged: ReflectedCase, caller: Caller) -> ReflectedCase:
-        case, quality = judged.case, round(judged.success_rate, 6)
+        case, quality = judged.case, judged.success_rate
         lowered = case.quality_score > quality
         if lowered:
             change = CaseChange(quality_score=quality)
@@ -437,7 +445,7 @@ class Reflection:
                 caller.name, "cbr.reflect", scope=None, subjects=[case.case_id], decision="done", details=details
             )
         in_review = await self._review(judged) if case.query and case.passages else False
-        return ReflectedCase(case, judged.votes, judged.successes, lowered, in_review)
+        return replace(judged, lowered=lowered, in_review=in_review)
 
     async def _review(self, judged: ReflectedCase) -> bool:
         case = judged.case
@@ -490,47 +498,36 @@ Authors = Mapping[str, frozenset[tuple[str, ...]]]
 """Owner id -> the categories that the key may see now."""
 
 
-class FindingRow(TypedDict):
+@dataclass(frozen=True, slots=True)
+class CaseFinding:
     """A finding about a case; `passages` and `details` say which passages, and why."""
 
     case_id: str
     finding: Finding
-    passages: list[str]
-    details: str
+    passages: tuple[str, ...] = ()
+    details: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseAudit:
-    """`reusable` cases are active, cite passages, and all of these are live; `without_sources` are only suggested."""
+    """`reusable` cases are active, cite passages, and all of these are live; `without_sources` are only suggested.
+
+    `counts` are the cases by finding. `needs_a_person`: a finding is not just a figure.
+    """
 
     examined: int
     archived: int
     reusable: int
     without_sources: int
     agents: int
-    rows: tuple[FindingRow, ...]
+    counts: Mapping[Finding, int] = field(default_factory=dict, init=False)
+    needs_a_person: bool = field(default=False, init=False)
+    findings: tuple[CaseFinding, ...] = ()
 
-    def count(self, finding: Finding) -> int:
-        """Cases with this finding."""
-        return sum(row["finding"] == finding for row in self.rows)
-
-    @property
-    def needs_a_person(self) -> bool:
-        """Whether a finding is not just a figure."""
-        return any(row["finding"] in NEED_A_PERSON for row in self.rows)
-
-    def as_dict(self) -> dict[str, object]:
-        """For display."""
-        return {
-            "examined": self.examined,
-            "archived": self.archived,
-            "reusable": self.reusable,
-            "without_sources": self.without_sources,
-            "agents": self.agents,
-            "counts": {finding: self.count(finding) for finding in FINDINGS},
-            "needs_a_person": self.needs_a_person,
-            "findings": list(self.rows),
-        }
+    def __post_init__(self) -> None:
+        counts = Counter(row.finding for row in self.findings)
+        object.__setattr__(self, "counts", {finding: counts[finding] for finding in FINDINGS})
+        object.__setattr__(self, "needs_a_person", any(counts[finding] for finding in NEED_A_PERSON))
 
 
 class CaseAuditor:
@@ -550,7 +547,7 @@ class CaseAuditor:
         agents = await self._agents.every()
         reach = frozenset[int]().union(*(agent.grant.nodes(taxonomy) for agent in agents))
         active: list[Case] = []
-        rows: list[FindingRow] = []
+        rows: list[CaseFinding] = []
         archived, stale = 0, set[str]()
         async for page in pages(self._store):
             cases = [case for case in page if case.status == "active"]
@@ -558,28 +555,28 @@ class CaseAuditor:
             active += cases
             for row in await self._source_findings(cases, authors, taxonomy):
                 rows.append(row)
-                if row["finding"] == "stale":
-                    stale.add(row["case_id"])
+                if row.finding == "stale":
+                    stale.add(row.case_id)
             rows += await self._voted_down(cases)
         rows += _figures(active, reach if agents else None)
         rows += await asyncio.to_thread(_duplicates, active)
         order = list(FINDINGS)
-        rows.sort(key=lambda row: (order.index(row["finding"]), row["case_id"]))
+        rows.sort(key=lambda row: (order.index(row.finding), row.case_id))
         cited = sum(bool(case.passages) for case in active)
         return CaseAudit(len(active), archived, cited - len(stale), len(active) - cited, len(agents), tuple(rows))
 
-    async def _voted_down(self, cases: Sequence[Case]) -> list[FindingRow]:
+    async def _voted_down(self, cases: Sequence[Case]) -> list[CaseFinding]:
         """Cases that are not reused, because the last vote of some caller is a thumbs-down."""
         suspected = [case for case in cases if case.passages and case.downvotes]
         if not suspected:
             return []
         votes = await self._store.votes([case.case_id for case in suspected], EVERYTHING)
+        standings = [(case, standing_of(case, votes.get(case.case_id, ()), DecisionCounts())) for case in suspected]
+        advice = "open: decide about its question in dtrag review, or archive it"
         return [
-            _row(
-                case, "voted_down", details=f"{count:,} open: decide about its question in dtrag review, or archive it"
-            )
-            for case in suspected
-            if (count := standing_of(case, votes.get(case.case_id, ()), DecisionCounts()).open_thumbs_down)
+            CaseFinding(case.case_id, "voted_down", details=f"{standing.open_thumbs_down:,} {advice}")
+            for case, standing in standings
+            if standing.open_thumbs_down
         ]
 
     async def _authors(self, taxonomy: Taxonomy) -> Authors:
@@ -590,12 +587,12 @@ class CaseAuditor:
             if key.grant is not None
         }
 
-    async def _source_findings(self, cases: Sequence[Case], authors: Authors, taxonomy: Taxonomy) -> list[FindingRow]:
+    async def _source_findings(self, cases: Sequence[Case], authors: Authors, taxonomy: Taxonomy) -> list[CaseFinding]:
         by_day: dict[date | None, list[Case]] = defaultdict(list)
         for case in cases:
             if case.passages:
                 by_day[case.as_of].append(case)
-        rows: list[FindingRow] = []
+        rows: list[CaseFinding] = []
         for day, of_day in by_day.items():
             keys = list(dict.fromkeys(passage.chunk_id for case in of_day for passage in case.passages))
             current = await self._index.fetch(keys, EVERYTHING.at(day), taxonomy)
@@ -610,9 +607,11 @@ class CaseAuditor:
                     if (cause := _cause(passage, current, existing, authors.get(case.author)))
                 }
                 if causes:
-                    rows.append(_row(case, "stale", causes, "; ".join(sorted(set(causes.values())))))
+                    rows.append(
+                        CaseFinding(case.case_id, "stale", tuple(causes), "; ".join(sorted(set(causes.values()))))
+                    )
                 if details := _self_reference(case, current):
-                    rows.append(_row(case, "self_referring", (), details))
+                    rows.append(CaseFinding(case.case_id, "self_referring", details=details))
         return rows
 
 
@@ -654,25 +653,21 @@ def _is_distinct(case_id: str) -> bool:
     return True
 
 
-def _figures(cases: Iterable[Case], reach: frozenset[int] | None) -> list[FindingRow]:
-    rows: list[FindingRow] = []
+def _figures(cases: Iterable[Case], reach: frozenset[int] | None) -> list[CaseFinding]:
+    rows: list[CaseFinding] = []
     for case in cases:
         if not case.usage_count:
-            rows.append(_row(case, "never_used"))
+            rows.append(CaseFinding(case.case_id, "never_used"))
         if not case.upvotes and not case.downvotes and case.origin != "review":
-            rows.append(_row(case, "without_vote"))
+            rows.append(CaseFinding(case.case_id, "without_vote"))
         if reach is not None and case.node_id not in reach:
-            rows.append(_row(case, "out_of_reach", details="/".join(case.category_path)))
+            rows.append(CaseFinding(case.case_id, "out_of_reach", details="/".join(case.category_path)))
     return rows
 
 
-def _duplicates(cases: Sequence[Case]) -> list[FindingRow]:
+def _duplicates(cases: Sequence[Case]) -> list[CaseFinding]:
     return [
-        _row(pair.case, "duplicate", details=f"of {pair.into.case_id}: dtrag cbr consolidate")
+        CaseFinding(pair.case.case_id, "duplicate", details=f"of {pair.into.case_id}: dtrag cbr consolidate")
         for pair in duplicates(cases)
         if pair.into is not None
     ]
-
-
-def _row(case: Case, finding: Finding, passages: Iterable[str] = (), details: str = "") -> FindingRow:
-    return {"case_id": case.case_id, "finding": finding, "passages": list(passages), "details": details}

@@ -7,6 +7,7 @@ which is read at every call.
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ from dtrag.core.cases.requests import MAX_K, question
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.editions import parse_date
+from dtrag.core.response import extended
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
@@ -164,14 +166,15 @@ class CaseMemory:
             changed = await stale_passages(batch, self._index, scope, taxonomy)
             for case in batch:
                 if len(listed) == limit:
-                    return CasePage(tuple(listed), after)
+                    return CasePage(tuple(listed), limit, after)
                 after, examined = case.case_id, examined + 1
-                row = ListedCase(shown(case, taxonomy), changed.get(case.case_id, ()))
-                if status in (None, case.status) and stale in (None, bool(row.stale)):
-                    listed.append(row)
+                passages = changed.get(case.case_id, ())
+                if status in (None, case.status) and stale in (None, bool(passages)):
+                    row = shown(case, taxonomy)
+                    listed.append(extended(ListedCase, row, stale=bool(passages), stale_passages=passages))
             if len(batch) < size:
-                return CasePage(tuple(listed), None)
-        return CasePage(tuple(listed), after)
+                return CasePage(tuple(listed), limit, None)
+        return CasePage(tuple(listed), limit, after)
 
     async def suggest(
         self,
@@ -378,15 +381,11 @@ class CaseMemory:
                 break
             cases += batch
         interactions = await self._store.logs(scope, limit + 1)
-        complete = len(cases) <= limit and len(interactions) <= limit
         statistics = shown_statistics(await self._store.statistics(scope), taxonomy)
         await self._changed(caller, "cases.export", cases=min(len(cases), limit))
-        return CaseExport(
-            tuple(shown(case, taxonomy) for case in cases[:limit]),
-            tuple(shown(log, taxonomy) for log in interactions[:limit]),
-            statistics,
-            complete,
-        )
+        shown_cases = [shown(case, taxonomy) for case in cases]
+        shown_logs = [shown(log, taxonomy) for log in interactions]
+        return await asyncio.to_thread(CaseExport.of, shown_cases, shown_logs, limit, statistics)
 
     def _require_enabled(self) -> None:
         if not self.enabled:

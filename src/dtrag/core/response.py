@@ -25,8 +25,12 @@ from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache
 from types import MappingProxyType, UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 _FIELD = re.compile(r'^    (\w+): .*\n(?:(?: {8}|    \)).*\n)*    """((?:.|\n)*?)"""', re.M)
 """A field of a dataclass with the docstring below it."""
 
@@ -88,6 +92,12 @@ TEXT = {"type": "str"}
 TEXTS = {"type": "list", "items_schema": TEXT}
 Moment = Annotated[datetime, Written(lambda moment: moment.astimezone(UTC).isoformat(), TEXT)]
 """A time with a time zone, in JSON in UTC as `isoformat` writes it, with `+00:00` instead of pydantic's `Z`."""
+
+
+def extended(kind: type[T], value: DataclassInstance, **more: object) -> T:
+    """A value of a subclass of the value's class, with `more` fields."""
+    values = {each.name: getattr(value, each.name) for each in fields(kind) if each.init and each.name not in more}
+    return kind(**values, **more)
 
 
 def plain(value: Any) -> Any:

@@ -207,7 +207,7 @@ async def test_counts_of_a_restricted_scope_are_kept(app: App, monkeypatch: pyte
 
     monkeypatch.setattr(app.case_store, "decisions", decisions)
     branch = Scope(frozenset({1}))
-    assert [(await app.reuse.evidence(branch)).decisions.total for _ in range(3)] == [60] * 3
+    assert [(await app.reuse.evidence(branch)).correct for _ in range(3)] == [60] * 3
     assert read == [branch]
     await app.reuse.evidence(EVERYTHING)
     await app.reuse.evidence(EVERYTHING)

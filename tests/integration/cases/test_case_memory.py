@@ -13,7 +13,6 @@ import pytest_asyncio
 from dtrag import App
 from dtrag.adapters.postgres.database import Database
 from dtrag.cases.memory import NO_LOG
-from dtrag.cases.views import ExportView
 from dtrag.core.access.api_key import Caller, Role
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseLog, FeedbackType, SimilarityMethod, Vote
@@ -118,8 +117,8 @@ async def test_a_case_is_visible_with_its_category_and_its_documents_only(app: A
     found = await app.cases.suggest(QUESTION, k=10, caller=kim)
     assert [case.case_id for case, _ in found.cases] == [own.case_id]
     assert (await app.cases.statistics(caller=kim)).total_cases == 1
-    assert [row.case.case_id for row in (await app.cases.page(caller=kim)).cases] == [own.case_id]
-    assert [case.case_id for case in (await app.cases.export(caller=kim)).cases] == [own.case_id]
+    assert [row.case_id for row in (await app.cases.page(caller=kim)).cases] == [own.case_id]
+    assert [case.case_id for case in (await app.cases.export(caller=kim)).training_data.cases] == [own.case_id]
     for case in (citing, foreign):
         unknown = str(uuid.uuid4())
         for attempt in (
@@ -236,14 +235,14 @@ async def test_stale_cases_are_listed_and_revived(app: App) -> None:
 
     async def stale() -> list[str]:
         page = await app.cases.page(stale=True)
-        assert [row.stale for row in page.cases] == [(leave,)] * len(page.cases)
-        return [row.case.case_id for row in page.cases]
+        assert [row.stale_passages for row in page.cases] == [(leave,)] * len(page.cases)
+        return [row.case_id for row in page.cases]
 
     assert await stale() == []
     await add_texts(app, {"leave.md": "# Leave\n\nAnnual leave is 27 days."}, category="HR/Leave")
     assert await stale() == [cited.case_id]
     fresh = await app.cases.page(stale=False)
-    assert [row.case.case_id for row in fresh.cases] == [plain.case_id]
+    assert [row.case_id for row in fresh.cases] == [plain.case_id]
     await add_texts(app, {"leave.md": "# Leave\n\nAnnual leave is 26 days."}, category="HR/Leave")
     assert await stale() == []
 
@@ -258,7 +257,7 @@ async def test_pages_follow_each_other(app: App) -> None:
         after: str | None = None
         while True:
             page = await app.cases.page(limit, after, status=status)  # type: ignore[arg-type]
-            listed += [row.case.case_id for row in page.cases]
+            listed += [row.case_id for row in page.cases]
             if page.next is None:
                 break
             after = page.next
@@ -334,8 +333,8 @@ async def test_the_export_says_whether_it_is_complete(app: App) -> None:
     for number in range(3):
         await add(app, case_id=f"case-{number}")
     exported = await app.cases.export(2)
-    assert (len(exported.cases), exported.complete) == (2, False)
-    whole = ExportView.of(await app.cases.export(3), datetime(2026, 1, 1, tzinfo=UTC)).training_data
+    assert (len(exported.training_data.cases), exported.training_data.metadata.complete) == (2, False)
+    whole = (await app.cases.export(3)).training_data
     assert whole.metadata.complete
     assert [case.case_id for case in whole.cases] == ["case-0", "case-1", "case-2"]
     statistics = replace((await app.cases.statistics()), voters=[VoterCount("", False, 1_000, 700)])

@@ -334,7 +334,8 @@ async def test_foreign_decisions_have_no_influence(app: App) -> None:
         await app.case_store.add_decision(wrong)
     shown = await app.pipeline.execute(QUESTION, scope=staff)
     assert shown.answered_before is not None
-    assert (await app.reuse.evidence_for(staff)).decisions.total == 0
+    evidence = await app.reuse.evidence_for(staff)
+    assert (evidence.correct, evidence.wrong) == (0, 0)
     response = await app.pipeline.execute(QUESTION)
     assert response.answered_before is None  # with the whole tree in view, every decision was wrong
     facts = (await app.traces.get(response.trace_id)).steps[1].facts["cases"]

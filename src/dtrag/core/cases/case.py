@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from dtrag.core.access.scope import PUBLISHED
 from dtrag.core.documents import uuid_or_none
+from dtrag.core.response import INTERNAL, TEXTS, Moment, Written, response
 
 Origin = Literal["manual", "answer", "review"]
 """How a case came to be: added by hand, from an answer, or from a reviewer's correction."""
@@ -71,44 +72,61 @@ class QuestionVector:
     values: bytes
 
 
+def _ids_of(passages: Sequence[CitedPassage]) -> list[str]:
+    return [passage.chunk_id for passage in passages]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A question with the passages that answered it.
+    """A case."""
 
-    `query` is "" where questions are stored without text; `query_hash` identifies the normalised question either way.
-    `category_path` as it was written; `node_id` is the node that had this path, None for a path outside the tree
-    (visible only with the whole tree). `content` is shown to people and never enters an answer or a prompt.
-    `quality_score` and `success_rate` in [0, 1], rounded to six places; `usage_count` counts feedback, not suggestions.
-    `passages` in the order of the answer's citations; none: suggested, never reused. `author` is the owner id of the
-    caller who caused it, "" without keys. `as_of` is the day of the question, None for today's texts.
-    """
+    __pydantic_config__ = response("CaseShape")
 
     case_id: str
+    """Its id."""
     query: str
+    """The question; empty where questions are stored without text."""
     category_path: tuple[str, ...]
+    """The category, outermost name first."""  # as it was written
     content: str
-    created_at: datetime
-    updated_at: datetime
+    """What it says; of a case made from an answer the labels of its citations."""  # never in an answer or a prompt
     quality_score: float = DEFAULT_QUALITY
-    usage_count: int = 0
-    success_rate: float = 0.0
+    """Quality in [0, 1]."""  # to six places, as success_rate
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    query_hash: bytes = b""
-    node_id: int | None = None
-    passages: tuple[CitedPassage, ...] = ()
-    origin: Origin = "manual"
-    author: str = ""
-    as_of: date | None = None
-    answered_in: frozenset[int] | None = None
-    """The nodes of the scope in which the question was answered; None for the whole tree, and for cases by hand."""
-    asked_in: frozenset[int] | None = None
-    """The branches of the scope in which the question was asked: callers who see all of them may read the case. None:
-    the whole tree. PUBLISHED for a case by hand, whose category is its audience."""
+    """Its metadata."""
+    usage_count: int = 0
+    """Number of votes on it; suggesting does not count."""
+    success_rate: float = 0.0
+    """Share of the votes that reported success."""
     upvotes: int = 0
+    """Votes thumbs_up and selected."""
     downvotes: int = 0
+    """Votes thumbs_down."""
+    origin: Origin = "manual"
+    """How it came to be."""
     status: Status = "active"
-    vector: QuestionVector | None = None
-    """For `SEMANTIC`; None until there is an embedder for its language."""
+    """An archived case is never suggested."""
+    passages: Annotated[tuple[CitedPassage, ...], Written(_ids_of, TEXTS)] = ()
+    """Ids of the passages that it cites."""  # in the order of the answer; without any it is suggested, never reused
+    as_of: date | None = None
+    """The day of the question; null: today's texts."""
+    created_at: Moment
+    """ISO 8601 in UTC."""
+    updated_at: Moment
+    """ISO 8601 in UTC."""
+    query_hash: bytes = field(default=b"", metadata=INTERNAL)
+    # Identifies the normalised question, with or without its text.
+    node_id: int | None = field(default=None, metadata=INTERNAL)
+    # The node that had the path; None for a path outside the tree: visible only with the whole tree.
+    author: str = field(default="", metadata=INTERNAL)
+    # Owner id of the caller who caused it, "" without keys.
+    answered_in: frozenset[int] | None = field(default=None, metadata=INTERNAL)
+    # The nodes of the scope in which the question was answered; None for the whole tree, and for cases by hand.
+    asked_in: frozenset[int] | None = field(default=None, metadata=INTERNAL)
+    # The branches of the scope in which the question was asked: callers who see all of them may read the case. None:
+    # the whole tree. PUBLISHED for a case by hand, whose category is its audience.
+    vector: QuestionVector | None = field(default=None, metadata=INTERNAL)
+    # For `SEMANTIC`; None until there is an embedder for its language.
 
     @property
     def document_ids(self) -> frozenset[uuid.UUID]:
@@ -202,35 +220,46 @@ class CaseQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseLog:
-    """One interaction with the memory: a request for suggestions, or an answered question (`log_id` is its trace id).
+    """An interaction: a request for suggestions, or an answered question."""
 
-    `user_id` is the owner id of the caller. `query` is "" where questions are stored without text. Of an answer,
-    `passages` are those that it cites, and `shown_case_id` is the case that was shown as answered before. `success`
-    and `feedback` are those of the last vote.
-    """
+    __pydantic_config__ = response("LogShape")
 
     log_id: str
-    timestamp: datetime
-    query: str
-    query_hash: bytes = b""
-    category_path: tuple[str, ...] = ()
-    node_id: int | None = None
-    suggested_case_ids: tuple[str, ...] = ()
-    picked_case_ids: tuple[str, ...] = ()
-    success: bool | None = None
-    feedback: FeedbackType | None = None
-    execution_time_ms: float = 0.0
-    similarity_method: str = ""
-    user_id: str = ""
+    """Its id; of an answer the id of its trace."""
     kind: LogKind = "suggestion"
-    passages: tuple[CitedPassage, ...] = ()
-    shown_case_id: str | None = None
-    as_of: date | None = None
-    asked_in: frozenset[int] | None = None
-    """As of a case; never PUBLISHED, except for a vote without an interaction on such a case."""
-    details: Mapping[str, Any] = field(default_factory=dict)
-    """Chosen action with its propensity, confidence, decision: numbers and names, no texts. Of an answer also the
-    nodes of its scope, and the case that was shown or raised with its fingerprint then."""
+    """What it was."""
+    timestamp: Moment
+    """ISO 8601 in UTC."""
+    query: str
+    """The question; empty where questions are stored without text."""
+    category_path: tuple[str, ...] = ()
+    """The category of the request."""
+    suggested_case_ids: tuple[str, ...] = ()
+    """The suggested cases."""
+    picked_case_ids: tuple[str, ...] = ()
+    """Those of them that were picked."""
+    success: bool | None = field(default=None, metadata={"alias": "success_flag"})
+    """The success that was reported; null without feedback."""
+    feedback: FeedbackType | None = None
+    """The last vote; null without one."""
+    execution_time_ms: float = 0.0
+    """Time of the suggestion in milliseconds."""
+    similarity_method: str = ""
+    """The similarity; empty for an answer."""
+    user_id: str = ""
+    """Id of the key; empty without keys."""
+    query_hash: bytes = field(default=b"", metadata=INTERNAL)
+    node_id: int | None = field(default=None, metadata=INTERNAL)
+    passages: tuple[CitedPassage, ...] = field(default=(), metadata=INTERNAL)
+    # Those that the answer cites.
+    shown_case_id: str | None = field(default=None, metadata=INTERNAL)
+    # The case that was shown as answered before.
+    as_of: date | None = field(default=None, metadata=INTERNAL)
+    asked_in: frozenset[int] | None = field(default=None, metadata=INTERNAL)
+    # As of a case; never PUBLISHED, except for a vote without an interaction on such a case.
+    details: Mapping[str, Any] = field(default_factory=dict, metadata=INTERNAL)
+    # Chosen action with its propensity, confidence, decision: numbers and names, no texts. Of an answer also the nodes
+    # of its scope, and the case that was shown or raised with its fingerprint then.
 
     @property
     def case_ids(self) -> frozenset[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from dtrag.core.cases.case import ALIASES, NOTE, Case, Vote
 from dtrag.core.cases.same_question import same_question
 from dtrag.core.cases.votes import CountedVote, Replacement, bounded, one_of_each_voter
+from dtrag.core.response import TEXT, Written, response
 
 POOR_SUCCESS = 0.3
 POOR_USAGE = 10
@@ -76,13 +77,18 @@ def aliases_of(case: Case) -> list[Alias]:
     return aliases
 
 
+CASE_ID = Written(lambda case: case.case_id, TEXT)
+
+
 @dataclass(frozen=True, slots=True)
 class Archiving:
     """A case to be archived; `into` is the case that it is merged into."""
 
-    case: Case
+    __pydantic_config__ = response()
+
+    case: Annotated[Case, CASE_ID] = field(metadata={"alias": "case_id"})
     reason: Reason
-    into: Case | None = None
+    into: Annotated[Case, CASE_ID] | None = None
 
 
 def last_use(case: Case, shown: Mapping[str, datetime]) -> datetime:

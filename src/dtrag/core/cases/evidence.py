@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from dtrag.core.cases.case import Case, DecisionCounts, FeedbackType, Vote
 from dtrag.core.metrics.intervals import clopper_pearson
-from dtrag.core.response import plain
+from dtrag.core.response import Written, response
 from dtrag.core.statements import Statements, stated, text_of
 
 DELTA = 0.05
@@ -77,31 +77,26 @@ def is_author(case: Case, owner: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CollectionEvidence:
-    """Whether the cases of a collection may be reused at all, and why.
+    """Whether the cases in your scope may be shown with answers."""
 
-    `lower_bound` is the one-sided 95 % Clopper-Pearson bound of the share of correct decisions, which must be at least
-    1 - `delta`. `decisions` are those of the collection, also where they are too few to count.
-    """
+    __pydantic_config__ = response("ReuseShape")
 
     allowed: bool
-    lower_bound: float
+    """Whether the lower bound is at least 1 - delta."""
+    lower_bound: Annotated[float, Written(lambda value: round(value, 6), {"type": "float"})]
+    """One-sided 95 % lower bound of the share of correct reuse decisions."""  # Clopper-Pearson
+    delta: float
+    """Largest accepted share of wrong decisions."""
     basis: Basis
-    reason: Statements
-    decisions: DecisionCounts = DecisionCounts()
-    delta: float = DELTA
-
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "allowed": self.allowed,
-            "lower_bound": round(self.lower_bound, 6),
-            "delta": self.delta,
-            "basis": self.basis,
-            "correct": self.decisions.correct,
-            "wrong": self.decisions.wrong,
-            "reason": text_of(self.reason),
-            "reason_statements": plain(self.reason),
-        }
+    """decisions, or committed pairs while there are fewer than 60."""
+    correct: int
+    """Correct reuse decisions."""
+    wrong: int
+    """Wrong ones."""
+    reason: str
+    """The same as a sentence."""
+    reason_statements: Statements
+    """The sentences of reason with codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +138,7 @@ def collection_evidence(
         if allowed
         else stated("reuse_bound_low", "The lower bound {lower} is less than {limit}.", **bound),
     )
-    return CollectionEvidence(allowed, lower, basis, reason, decisions, delta)
+    return CollectionEvidence(allowed, lower, delta, basis, decisions.correct, decisions.wrong, text_of(reason), reason)
 
 
 def reusable(case: Case, standing: CaseStanding, collection: CollectionEvidence) -> Verdict:
@@ -151,7 +146,7 @@ def reusable(case: Case, standing: CaseStanding, collection: CollectionEvidence)
     own, few_decisions = standing.decisions, collection.basis == "committed pairs"
     rules: tuple[tuple[bool, Code, str], ...] = (
         (not case.passages, "no_passages", "The case cites no passages."),
-        (not collection.allowed, "collection", text_of(collection.reason)),
+        (not collection.allowed, "collection", collection.reason),
         (
             own.wrong > own.correct,
             "wrong",
@@ -174,4 +169,4 @@ def reusable(case: Case, standing: CaseStanding, collection: CollectionEvidence)
         ),
     )
     broken = next(((code, reason) for is_broken, code, reason in rules if is_broken), None)
-    return Verdict(True, "reused", text_of(collection.reason)) if broken is None else Verdict(False, *broken)
+    return Verdict(True, "reused", collection.reason) if broken is None else Verdict(False, *broken)

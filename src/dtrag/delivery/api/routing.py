@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import fields
 from email.message import Message
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn
 
 from fastapi import Query, Request, Response
 from fastapi.routing import APIRoute
@@ -16,21 +15,10 @@ from starlette.exceptions import HTTPException
 from dtrag.core.nesting import deeper_than
 from dtrag.core.statements import Statement
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
-
 MAX_OFFSET = 1_000_000_000
 Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="Number of entries to skip.")]
 ReasonStatements = Annotated[tuple[Statement, ...], Field(description="The sentences of reason with codes.")]
 NoteStatements = Annotated[tuple[Statement, ...], Field(description="The notes with codes.")]
-
-
-def extended(kind: type[T], value: DataclassInstance, **more: object) -> T:
-    """A value of a subclass of the value's class, with `more` fields."""
-    values = {each.name: getattr(value, each.name) for each in fields(kind) if each.init and each.name not in more}
-    return kind(**values, **more)
 
 
 class StrictBody(BaseModel):

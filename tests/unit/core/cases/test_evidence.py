@@ -21,7 +21,6 @@ from dtrag.core.cases.evidence import (
     standing_of,
 )
 from dtrag.core.metrics.intervals import clopper_pearson
-from dtrag.core.statements import text_of
 from dtrag.settings import Settings
 from tests.builders import MINUTE, NOON
 from tests.cases import each
@@ -57,7 +56,7 @@ def test_a_collection_is_allowed_exactly_when_its_bound_suffices(
     counts = decisions if decisions.total >= MIN_DECISIONS else committed
     assert evidence.lower_bound == clopper_pearson(counts.correct, counts.total)[0]
     assert evidence.allowed == (evidence.lower_bound >= 1 - DELTA)
-    assert text_of(evidence.reason).endswith(".")
+    assert evidence.reason.endswith(".")
 
 
 def test_a_stricter_delta_silences_the_memory_and_the_setting_has_the_documented_default() -> None:
@@ -65,7 +64,7 @@ def test_a_stricter_delta_silences_the_memory_and_the_setting_has_the_documented
     assert collection_evidence(decisions, COMMITTED).allowed
     strict = collection_evidence(decisions, COMMITTED, 0.01)
     assert (strict.allowed, strict.delta) == (False, 0.01)
-    assert text_of(strict.reason).endswith("is less than 0.99.")
+    assert strict.reason.endswith("is less than 0.99.")
     assert Settings.load(environ={}).cbr_delta == DELTA
 
 
@@ -118,7 +117,7 @@ def test_with_enough_decisions_a_bad_record_of_the_collection_silences_every_cas
     bad = collection_evidence(DecisionCounts(59, 1), COMMITTED)
     assert (bad.basis, bad.allowed) == ("decisions", False)
     assert reusable(CASE, CaseStanding(), bad).code == "collection"
-    assert "59 of 60" in text_of(bad.reason)
+    assert "59 of 60" in bad.reason
 
 
 def vote(voter: str, feedback: FeedbackType, minute: int, log_id: str = "") -> Vote:

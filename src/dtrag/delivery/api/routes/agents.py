@@ -18,7 +18,7 @@ from dtrag.core.agent import Agent, AgentEdition, AgentView, SpendingToday
 from dtrag.core.documents import Answer
 from dtrag.core.editions import parse_date
 from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
-from dtrag.core.response import response
+from dtrag.core.response import extended, response
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.chat_turn import note_streamed_answer
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
@@ -26,7 +26,7 @@ from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ASK, READ, WRITE, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routes.search import search_response
-from dtrag.delivery.api.routing import JsonRoute, Offset, StrictBody, extended, failures
+from dtrag.delivery.api.routing import JsonRoute, Offset, StrictBody, failures
 from dtrag.delivery.api.schemas.search import AsOf, Filters, SearchResponse
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
 from dtrag.errors import DtragError

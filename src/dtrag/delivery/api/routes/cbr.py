@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from dtrag.cases.memory import MAX_LIMIT
-from dtrag.cases.views import CaseExport, CaseView, ExportView, InteractionView, NewCaseView, notes_on
-from dtrag.core.cases.case import FeedbackType, SimilarityMethod
+from dtrag.cases.views import AddedCase, CaseExport, CasePage, notes_on
+from dtrag.core.cases.case import Case, FeedbackType, SimilarityMethod
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, Readiness
-from dtrag.core.response import plain
+from dtrag.core.response import extended, plain
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN, READ, WRITE, caller_of
@@ -21,7 +21,6 @@ from dtrag.delivery.api.routing import JsonRoute, failures
 from dtrag.delivery.api.schemas.cbr import (
     CaseBody,
     CaseChangeBody,
-    CaseList,
     ChangedCase,
     ChangedQuality,
     DeletedCase,
@@ -86,12 +85,12 @@ async def feedback(request: Request, body: FeedbackBody) -> FeedbackResponse:
 
 
 @router.post("/cbr/case", responses=_CHANGE_ERRORS, dependencies=WRITE)
-async def add(request: Request, body: CaseBody) -> NewCaseView:
+async def add(request: Request, body: CaseBody) -> AddedCase:
     """Add a case. The passages that it cites must be in your scope."""
     case = await app_of(request).cases.add(**body.model_dump(), caller=caller_of(request))
     add_subjects(request, [case.case_id])
     notes = notes_on(case)
-    return NewCaseView.of(case, notes=tuple(map(str, notes)), note_statements=notes)
+    return extended(AddedCase, case, notes=tuple(map(str, notes)), note_statements=notes)
 
 
 @router.get("/cbr/cases", responses=_LIST_ERRORS, dependencies=READ)
@@ -104,19 +103,19 @@ async def cases(
     stale: Annotated[
         bool | None, Query(description="Only cases with passages that changed or are gone, or only the others.")
     ] = None,
-) -> CaseList:
+) -> CasePage:
     """The cases in your scope, by id. A filtered page may be short although there is a next one."""
     page = await app_of(request).cases.page(limit, after, status=status, stale=stale, caller=caller_of(request))
-    add_subjects(request, (row.case.case_id for row in page.cases))
-    return CaseList.of(page, limit)
+    add_subjects(request, (row.case_id for row in page.cases))
+    return page
 
 
 @router.get("/cbr/cases/{case_id}", responses=_READ_ERRORS, dependencies=READ)
-async def case(request: Request, case_id: str) -> CaseView:
+async def case(request: Request, case_id: str) -> Case:
     """One case."""
     stored = await app_of(request).cases.get(case_id, caller=caller_of(request))
     add_subjects(request, [stored.case_id])
-    return CaseView.of(stored)
+    return stored
 
 
 @router.put("/cbr/cases/{case_id}", responses=_CHANGE_ERRORS, dependencies=WRITE)
@@ -187,7 +186,7 @@ async def logs(
     readiness = Readiness.of(await memory.statistics(caller=caller))
     add_subjects(request, (log.log_id for log in newest))
     return LogList(
-        logs=list(map(InteractionView.of, newest)),
+        logs=list(newest),
         total_count=len(newest),
         neural_selector_readiness=LogReadiness(
             sufficient_data=readiness.sufficient,
@@ -196,7 +195,7 @@ async def logs(
     )
 
 
-@router.get("/cbr/export", response_model=ExportView, responses=_LIST_ERRORS, dependencies=ADMIN)
+@router.get("/cbr/export", response_model=CaseExport, responses=_LIST_ERRORS, dependencies=ADMIN)
 async def export(
     request: Request,
     limit: Annotated[
@@ -206,11 +205,8 @@ async def export(
     """Cases and interactions of your scope, as training data. `dtrag cbr export` exports more than 10,000."""
     await app_of(request).retention.flush()
     exported = await app_of(request).cases.export(limit, caller=caller_of(request))
-    return Response(await asyncio.to_thread(_export_json, exported), media_type="application/json")
-
-
-def _export_json(exported: CaseExport) -> str:
-    return json.dumps(plain(ExportView.of(exported, datetime.now(UTC))), ensure_ascii=False, separators=(",", ":"))
+    text = await asyncio.to_thread(lambda: json.dumps(plain(exported), ensure_ascii=False, separators=(",", ":")))
+    return Response(text, media_type="application/json")
 
 
 def _now() -> str:

@@ -11,12 +11,12 @@ from pydantic import BaseModel, Field, PlainSerializer
 
 from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.conversation import Conversation, Turn
-from dtrag.core.response import Moment, response
+from dtrag.core.response import Moment, extended, response
 from dtrag.core.trace import Trace
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.routing import Offset, extended, failures
+from dtrag.delivery.api.routing import Offset, failures
 from dtrag.pipeline.conversations import MAX_LISTED
 from dtrag.pipeline.traces import MAX_LISTED as MAX_TRACES
 

@@ -7,21 +7,13 @@ from typing import Literal
 from pydantic import AliasChoices, BaseModel, Field
 
 from dtrag.cases.case_input import MAX_PASSAGES
-from dtrag.cases.views import (
-    CasePage,
-    InteractionView,
-    ListedCaseView,
-    ReadinessView,
-    StatisticsView,
-    Suggestions,
-    listed_case,
-)
-from dtrag.core.cases.case import DEFAULT_QUALITY
+from dtrag.cases.views import Suggestions
+from dtrag.core.cases.case import DEFAULT_QUALITY, CaseLog
 from dtrag.core.cases.evidence import CollectionEvidence
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY, CaseSuggestion
 from dtrag.core.cases.statistics import CaseStatistics, Readiness
 from dtrag.core.taxonomy.tree import MAX_DEPTH
-from dtrag.delivery.api.routing import NoteStatements, ReasonStatements, StrictBody
+from dtrag.delivery.api.routing import NoteStatements, StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
 
 TARGET_MS = 200.0
@@ -153,19 +145,6 @@ class QualityBody(StrictBody):
     quality_score: float = Field(ge=0, le=1, description=_QUALITY)
 
 
-class CaseList(BaseModel):
-    """A page of cases, by id."""
-
-    cases: list[ListedCaseView] = Field(description="The cases of this page.")
-    limit: int = Field(description="The requested page size.")
-    next: str | None = Field(description="Pass it as `after` for the next page; null at the end.")
-
-    @classmethod
-    def of(cls, page: CasePage, limit: int) -> CaseList:
-        """The response for a page."""
-        return cls(cases=list(map(listed_case, page.cases)), limit=limit, next=page.next)
-
-
 class ChangedCase(BaseModel):
     """A change that was made."""
 
@@ -204,26 +183,13 @@ class PerformanceShape(BaseModel):
     meets_target: bool = Field(description="Whether the mean time is within the goal.")
 
 
-class ReuseShape(BaseModel):
-    """Whether the cases in your scope may be shown with answers."""
-
-    allowed: bool = Field(description="Whether the lower bound is at least 1 - delta.")
-    lower_bound: float = Field(description="One-sided 95 % lower bound of the share of correct reuse decisions.")
-    delta: float = Field(description="Largest accepted share of wrong decisions.")
-    basis: str = Field(description="decisions, or committed pairs while there are fewer than 60.")
-    correct: int = Field(description="Correct reuse decisions.")
-    wrong: int = Field(description="Wrong ones.")
-    reason: str = Field(description="The same as a sentence.")
-    reason_statements: ReasonStatements
-
-
 class StatsResponse(BaseModel):
     """The state of the case memory."""
 
-    cbr_system_stats: StatisticsView = Field(description="Figures.")
+    cbr_system_stats: CaseStatistics = Field(description="Figures.")
     performance: PerformanceShape = Field(description="Speed.")
-    neural_selector_readiness: ReadinessView = Field(description="Training data.")
-    reuse: ReuseShape = Field(description="Evidence about reuse.")
+    neural_selector_readiness: Readiness = Field(description="Training data.")
+    reuse: CollectionEvidence = Field(description="Evidence about reuse.")
     timestamp: str = Field(description="ISO 8601 in UTC.")
 
     @classmethod
@@ -231,12 +197,12 @@ class StatsResponse(BaseModel):
         """The response for these figures."""
         mean = statistics.average_response_time_ms
         return cls(
-            cbr_system_stats=StatisticsView.of(statistics),
+            cbr_system_stats=statistics,
             performance=PerformanceShape(
                 target_response_time_ms=TARGET_MS, current_avg_response_time_ms=mean, meets_target=mean <= TARGET_MS
             ),
-            neural_selector_readiness=ReadinessView.of(Readiness.of(statistics)),
-            reuse=ReuseShape.model_validate(evidence.as_dict()),
+            neural_selector_readiness=Readiness.of(statistics),
+            reuse=evidence,
             timestamp=timestamp,
         )
 
@@ -251,6 +217,6 @@ class LogReadiness(BaseModel):
 class LogList(BaseModel):
     """The newest interactions, newest first."""
 
-    logs: list[InteractionView] = Field(description="The interactions.")
+    logs: list[CaseLog] = Field(description="The interactions.")
     total_count: int = Field(description="Number of interactions of this response.")
     neural_selector_readiness: LogReadiness = Field(description="Training data.")

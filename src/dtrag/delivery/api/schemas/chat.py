@@ -11,13 +11,12 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from dtrag.core.chat import Message, Role
 from dtrag.core.conversation import MAX_ID
 from dtrag.core.documents import Citation, Declined, EarlierQuestion
-from dtrag.core.response import response
+from dtrag.core.response import extended, response
 from dtrag.delivery.api.chat_turn import ChatTurn
 from dtrag.delivery.api.routing import (
     NoteStatements,
     ReasonStatements,
     StrictBody,
-    extended,
 )
 from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
 from dtrag.errors import InvalidInput
