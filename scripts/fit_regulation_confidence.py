@@ -27,7 +27,7 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.answers.confidence import COSTS, Thresholds
 from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.core.metrics.calibration import auroc, calibration_error, logistic, sigmoid
-from dtrag.regulations.korean.evidence import SIMILARITY
+from dtrag.regulations.korean.ranking import NEAREST_SIGNAL
 from dtrag.settings import Settings
 from fit_regulation_ranking import article_id
 
@@ -130,7 +130,7 @@ async def main() -> None:
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     name = "regulations_vectors" if arguments.vectors else "regulations"
-    names = [signal for signal in PACK_SIGNALS if arguments.vectors or signal != SIMILARITY]
+    names = [signal for signal in PACK_SIGNALS if arguments.vectors or signal != NEAREST_SIGNAL]
     async with open_throwaway(Settings.load(environ={}, embedder="auto" if arguments.vectors else "none")) as app:
         await app.ingest(arguments.book)
         made = [case for path in arguments.questions for case in await cases(app, path, names)]

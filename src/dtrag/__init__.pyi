@@ -136,6 +136,7 @@ from dtrag.pipeline.steps import (
 from dtrag.pipeline.timeouts import STEP_TIMEOUTS as STEP_TIMEOUTS
 from dtrag.pipeline.timeouts import execute_with_timeout as execute_with_timeout
 from dtrag.regulations.citation_hops import MultiHopRetriever as MultiHopRetriever
+from dtrag.regulations.korean.question_concepts import AdaptiveTopKSelector as AdaptiveTopKSelector
 from dtrag.regulations.korean.question_entities import (
     EntityMatch as EntityMatch,
 )
@@ -145,8 +146,7 @@ from dtrag.regulations.korean.question_entities import (
 from dtrag.regulations.korean.question_entities import (
     RegulationEntityRecognizer as RegulationEntityRecognizer,
 )
-from dtrag.regulations.korean.top_k import AdaptiveTopKSelector as AdaptiveTopKSelector
-from dtrag.regulations.lexicon_reader import MultiStageQueryExpander as MultiStageQueryExpander
+from dtrag.regulations.lexicon import MultiStageQueryExpander as MultiStageQueryExpander
 from dtrag.regulations.service import EnhancedSearchService as EnhancedSearchService
 from dtrag.retrieval.cache import ResultCache as ResultCache
 from dtrag.retrieval.engine import HybridSearchEngine as HybridSearchEngine

@@ -76,8 +76,7 @@ from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
 from dtrag.regulations.collection_reader import CollectionReader, read_ahead
 from dtrag.regulations.korean import structure
-from dtrag.regulations.lexicon_reader import LexiconReader
-from dtrag.regulations.own_lexicon import OwnLexicon
+from dtrag.regulations.lexicon import LexiconReader, OwnLexicon
 from dtrag.regulations.service import Regulations
 from dtrag.retrieval.document_texts import DocumentTexts
 from dtrag.retrieval.request import CANDIDATES, SearchOptions

@@ -56,7 +56,7 @@ from dtrag.ports import (
     Stores,
 )
 from dtrag.regulations.collection_reader import CollectionReader
-from dtrag.regulations.lexicon_reader import LexiconReader
+from dtrag.regulations.lexicon import LexiconReader
 from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.rerank import CrossEncoderReranker

@@ -71,7 +71,7 @@ async def test_the_limits(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput, match="these would be 501"):
         await app.lexicon.add(*many[-1])
     assert own_entries.MAX_CHARACTERS > 0
-    monkeypatch.setattr("dtrag.regulations.own_lexicon.MAX_CHARACTERS", 10)
+    monkeypatch.setattr("dtrag.regulations.lexicon.MAX_CHARACTERS", 10)
     await app.lexicon.remove(1)
     with pytest.raises(InvalidInput, match="10 are allowed"):
         await app.lexicon.add("한마디로 말해", "휴학")

@@ -15,7 +15,7 @@ from dtrag.app import App, open_app
 from dtrag.current_app import active
 from dtrag.errors import NoActiveApp, NotFound
 from dtrag.regulations.korean.lexicon import Entry, Lexicon, built_in
-from dtrag.regulations.lexicon_reader import MultiStageQueryExpander
+from dtrag.regulations.lexicon import MultiStageQueryExpander
 from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import Settings

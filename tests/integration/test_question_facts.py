@@ -60,7 +60,7 @@ async def test_a_trace_shows_entities_added_words_and_the_number_of_passages(app
 
 
 async def test_a_slow_search_uses_fewer_passages_and_is_not_cached(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dtrag.regulations.korean.top_k.SLOW_SECONDS", 0.0)
+    monkeypatch.setattr("dtrag.regulations.korean.question_concepts.SLOW_SECONDS", 0.0)
     retrieved, facts = await facts_of(app, "휴학")
     assert (retrieved, facts["top_k"], facts["top_k_reason"]) == (2, 2, "simple, slow search")
     results, metrics = await app.search(QUESTION)

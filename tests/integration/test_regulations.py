@@ -357,7 +357,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         recorded.append("retrieve")
         return await paths_in_active_tree(state, run)
 
-    monkeypatch.setattr("dtrag.regulations.lexicon_reader.built_in", load)
+    monkeypatch.setattr("dtrag.regulations.lexicon.built_in", load)
     monkeypatch.setattr("dtrag.pipeline.retrieve.paths_in_active_tree", paths)
     return recorded
 

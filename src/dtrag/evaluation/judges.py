@@ -19,7 +19,7 @@ from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel
 from dtrag.ports.models import ClaimChecker
 from dtrag.regulations.korean.question_concepts import read
-from dtrag.regulations.lexicon_reader import lexicon_in_use
+from dtrag.regulations.lexicon import lexicon_in_use
 
 
 def _judged(claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:

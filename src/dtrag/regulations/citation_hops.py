@@ -14,7 +14,7 @@ from dtrag.core.text.questions import weighted_terms
 from dtrag.current_app import active
 from dtrag.errors import InvalidInput
 from dtrag.ports import CitedProvision, Index, IndexSnapshot
-from dtrag.regulations.day_texts import fetch_of_day
+from dtrag.regulations.dated_texts import fetch_of_day
 from dtrag.regulations.korean.citations import cited_texts
 from dtrag.regulations.korean.collection import CitableProvision, Collection
 from dtrag.retrieval.multihop import (

@@ -1,4 +1,7 @@
-"""Reads and caches the regulations that a caller may see, as citations need them: names and outlines, no texts."""
+"""Reads and caches the regulations that a caller may see, as citations need them: names and outlines, no texts.
+
+`read_ahead` fills the caches, so that the first questions are as fast as later ones.
+"""
 
 from __future__ import annotations
 

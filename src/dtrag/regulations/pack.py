@@ -33,20 +33,30 @@ from dtrag.ports import (
 )
 from dtrag.regulations.citation_hops import follow_citations, followed_citations
 from dtrag.regulations.collection_reader import CollectionReader
-from dtrag.regulations.day_texts import changed_texts, of_day
+from dtrag.regulations.dated_texts import changed_texts, notes_on, of_day
 from dtrag.regulations.korean.catalog import article_number
 from dtrag.regulations.korean.collection import CitableProvision, Collection, provision_names
-from dtrag.regulations.korean.evidence import signals
+from dtrag.regulations.korean.expansion import suggestion_rules, words_in
 from dtrag.regulations.korean.lexicon import Lexicon
-from dtrag.regulations.korean.official_words import suggestion_rules, words_in
-from dtrag.regulations.korean.question_concepts import QuestionReading, read, with_suggestions
-from dtrag.regulations.korean.question_parts import raised, with_best_of_parts
-from dtrag.regulations.korean.question_roles import governing
-from dtrag.regulations.korean.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
+from dtrag.regulations.korean.question_concepts import (
+    QuestionReading,
+    raised,
+    read,
+    with_best_of_parts,
+    with_suggestions,
+)
+from dtrag.regulations.korean.ranking import (
+    Article,
+    Scorer,
+    governing,
+    kind_factor,
+    regulation_scores,
+    reranked,
+    signals,
+)
 from dtrag.regulations.korean.references import may_refer, named_provisions
 from dtrag.regulations.korean.term_coverage import term_ids
-from dtrag.regulations.lexicon_reader import LexiconReader
-from dtrag.regulations.notes import notes_on
+from dtrag.regulations.lexicon import LexiconReader
 from dtrag.retrieval.stage_sizes import PACK_ARTICLES
 from dtrag.settings import timeout_multiplier
 

@@ -1,4 +1,4 @@
-"""The regulations of an open app: search, the whole text of a provision, and its citations."""
+"""The regulations of an open app: search, outlines, the whole text of a provision, citations and their verification."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ from dtrag.ports import DocumentIndex, IndexSnapshot, RegulationStore, valid_day
 from dtrag.regulations.changes import compare_days, stale_citations
 from dtrag.regulations.citation_hops import hops_from
 from dtrag.regulations.collection_reader import READ_AT_ONCE, CollectionReader
-from dtrag.regulations.day_texts import changed_texts
+from dtrag.regulations.dated_texts import changed_texts
 from dtrag.regulations.korean.amendments import text_of_day
-from dtrag.regulations.korean.collection import BETWEEN, NO_PASSAGE, CitableProvision, Collection, Regulation
-from dtrag.regulations.korean.provision_details import details
+from dtrag.regulations.korean.collection import BETWEEN, NO_PASSAGE, CitableProvision, Collection, Regulation, details
+from dtrag.regulations.korean.question_concepts import AdaptiveTopKSelector
 from dtrag.regulations.korean.references import find_provision
-from dtrag.regulations.korean.top_k import AdaptiveTopKSelector
 from dtrag.regulations.korean.verification.check import MAX_TEXT, read_text
-from dtrag.regulations.lexicon_reader import LexiconReader
+from dtrag.regulations.lexicon import LexiconReader
 from dtrag.regulations.pack import by_article
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.multihop import MAX_HOPS, MIN_RELEVANCE, MultiHopResult

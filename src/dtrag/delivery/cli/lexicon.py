@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dtrag.app import App
     from dtrag.core.lexicon_entry import LexiconEntry
-    from dtrag.regulations.korean.entry_suggestions import Suggestion
+    from dtrag.regulations.korean.own_entries import Suggestion
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words and their official synonyms.")
 
@@ -173,7 +173,7 @@ def suggest(
         return await opened.lexicon.suggest(await opened.review.corrections(), least)
 
     suggested = with_app(context, computed)
-    from dtrag.regulations.korean.entry_suggestions import as_toml
+    from dtrag.regulations.korean.own_entries import as_toml
 
     if as_json:
         show_json({"suggestions": [suggestion.as_dict() for suggestion in suggested]})

@@ -73,7 +73,7 @@ def _differences(context: typer.Context, compared: Sequence[str], *, direct: boo
         for path in paths:
             if not path.is_file():
                 raise InvalidInput(f"There is no file {path}. With a regulation: dtrag regulations diff NAME DATE DATE")
-        from dtrag.regulations.korean.changes import file_differences
+        from dtrag.regulations.changes import file_differences
 
         settings = invocation(context).settings()
         before, after = (run_async(_regulations(settings, path)) for path in paths)

@@ -15,9 +15,8 @@ from dataclasses import replace
 from dtrag.core.editions import folded_name
 from dtrag.core.text.patterns import explained
 from dtrag.regulations.korean import citation_patterns as patterns
-from dtrag.regulations.korean.catalog import ENDING, NOT_NAMES, Catalog, Name, Outline
+from dtrag.regulations.korean.catalog import ENDING, NOT_NAMES, Catalog, Name, Outline, abolished_rules
 from dtrag.regulations.korean.citation_patterns import DOTS, SPACE
-from dtrag.regulations.korean.deletions import abolished_rules
 
 LONG_NAME_WORDS = 3
 """Words from which on a name of a law may itself contain 및 or 등."""

@@ -7,9 +7,9 @@ names with or without quotation marks, blanks and middle dots, chapters, 별표,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from dtrag.core.provisions import ProvisionCitation
 from dtrag.regulations.korean import citation_patterns as patterns
 from dtrag.regulations.korean.catalog import (
     Catalog,
@@ -31,28 +31,14 @@ from dtrag.regulations.korean.citation_reader import Token, place_of, read_citat
 Kind = Literal["internal", "other-regulation", "appendix", "addendum", "external-law", "repealed", "missing"]
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """One citation; `text` is `source_text[start:end]`.
+def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[ProvisionCitation]:
+    """The citations of an article, appendix or addendum (`label`) of the regulation `source`, in reading order.
 
-    `targets` are `규정명 제N조`, `규정명 별표 2`, `규정명 부칙` or `규정명`; empty for laws outside the collection and
-    for missing provisions. `paragraph` and `item` are the first cited 항 and 호.
+    Their offsets are those in `text`.
     """
-
-    start: int
-    end: int
-    text: str
-    kind: Kind
-    targets: tuple[str, ...] = ()
-    paragraph: int | None = None
-    item: int | None = None
-
-
-def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[Citation]:
-    """The citations of an article, appendix or addendum (`label`) of the regulation `source`, in reading order."""
     masked = patterns.masked(text)
     place = place_of(label, source)
-    text_citations: list[Citation] = []
+    text_citations: list[ProvisionCitation] = []
     before: Token | None = None
     for tokens in _joined(masked, read_citations(masked, NameFinder(masked, catalog, source).of_provision(), place)):
         first, end = tokens[0], tokens[-1].end
@@ -62,8 +48,12 @@ def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[
         if resolved is not None:
             written = text[first.start : end].rstrip()
             item = first.part.item[0] if first.part.item else None
-            place_in_text = first.start, first.start + len(written), written
-            text_citations.append(Citation(*place_in_text, *resolved, first.part.paragraph, item))
+            text_citations.append(
+                ProvisionCitation(
+                    f"{source.name} {label}", first.start, first.start + len(written), written, *resolved,
+                    first.part.paragraph, item,
+                )
+            )  # fmt: skip
     return text_citations
 
 

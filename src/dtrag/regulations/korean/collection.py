@@ -1,4 +1,4 @@
-"""The regulations that a caller may see, and the provision that a reference such as 학칙 제21조 means."""
+"""The regulations that a caller may see, and the provision that a reference such as 학칙 제21조 means, with details."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dtrag.core.editions import folded_name
-from dtrag.core.provisions import Provision, ProvisionCitation, RegulationText
+from dtrag.core.provisions import Amendment, Provision, ProvisionCitation, RegulationText
 from dtrag.core.text.patterns import explained
 from dtrag.errors import Advice, InvalidInput, NotFound
-from dtrag.regulations.korean.amendments import dates
+from dtrag.regulations.korean.amendments import (
+    amendments,
+    dates,
+    effective_date,
+    effective_dates,
+    heading_before,
+    is_repealed,
+    preface,
+)
 from dtrag.regulations.korean.catalog import (
     Catalog,
     Number,
@@ -22,10 +30,11 @@ from dtrag.regulations.korean.catalog import (
     appendix_label,
     article_label,
     article_number,
+    deletions,
     folded_appendix,
+    former_names,
 )
 from dtrag.regulations.korean.citations import citations
-from dtrag.regulations.korean.deletions import deletions, former_names
 from dtrag.regulations.korean.heads import division_head
 
 SUGGESTIONS = 3
@@ -264,16 +273,8 @@ class Collection:
         offset = 0
         for provision, text in zip(source.provisions, texts, strict=True):
             for citation in citations(text, source.regulation.outline, provision.label, self.catalog):
-                yield ProvisionCitation(
-                    source.name,
-                    offset + citation.start,
-                    offset + citation.end,
-                    citation.text,
-                    citation.kind,
-                    citation.targets,
-                    citation.paragraph,
-                    citation.item,
-                )
+                start, end = offset + citation.start, offset + citation.end
+                yield replace(citation, source=source.name, start=start, end=end)
             offset += len(text) + len(BETWEEN)
 
     def _suggestions(self, name: str) -> str:
@@ -406,3 +407,67 @@ def provision_names(regulation: Regulation) -> str:
         names.append(ADDENDUM)
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return ", ".join(names[:MAX_LISTED]) + more
+
+
+_RELATED = re.compile(r"[(（]([^()（）]{2,80}?)\s*+관련\s*+[)）]")
+"""제8조 in the title of an appendix: 배차 기준(제8조 관련)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionDetails:
+    """`names` are the provisions that it cites, `named_by` those of the same regulation that cite it."""
+
+    amendments: tuple[Amendment, ...]
+    repealed: bool
+    effective_dates: tuple[str, ...]
+    effective_date: str | None
+    names: tuple[str, ...]
+    named_by: tuple[str, ...]
+
+
+def details(collection: Collection, source: CitableProvision, regulation: RegulationText) -> ProvisionDetails:
+    """The details of a provision of the regulation, whose citations in `collection` are followed."""
+    text = regulation.text
+    addenda = [
+        (text[provision.start : provision.end], provision.title)
+        for provision in regulation.provisions
+        if provision.kind == "addendum"
+    ]
+    own = {(text[provision.start : provision.end], provision.title) for provision in source.provisions}
+    before = preface(text)
+    return ProvisionDetails(
+        amendments=tuple(
+            dict.fromkeys(
+                amendment
+                for provision in source.provisions
+                if provision.kind != "addendum"
+                for amendment in amendments(
+                    text[provision.start : provision.end], heading_before(text, provision.start)
+                )
+            )
+        ),
+        repealed=is_repealed(before),
+        effective_dates=tuple(
+            dict.fromkeys(date for addendum in addenda if addendum in own for date in effective_dates(*addendum))
+        ),
+        effective_date=effective_date(addenda, before),
+        names=_names(collection, source, text),
+        named_by=tuple(
+            other.name
+            for other in collection.sources.values()
+            if other.regulation is source.regulation
+            and other.name != source.name
+            and source.name in _names(collection, other, text)
+        ),
+    )
+
+
+def _names(collection: Collection, source: CitableProvision, text: str) -> tuple[str, ...]:
+    """The provisions that the text or the title (`별표 1`, 제8조 관련) of a provision cites, each once."""
+    names: dict[str, None] = {}
+    for provision in source.provisions:
+        for part in (*_RELATED.findall(provision.title), text[provision.start : provision.end]):
+            for citation in citations(part, source.regulation.outline, provision.label, collection.catalog):
+                names |= dict.fromkeys(citation.targets)
+    names.pop(source.name, None)
+    return tuple(names)

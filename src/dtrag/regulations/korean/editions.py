@@ -24,8 +24,7 @@ from dtrag.regulations.korean.amendments import (
     heading_before,
     paragraph_texts,
 )
-from dtrag.regulations.korean.catalog import article_label, article_number
-from dtrag.regulations.korean.deletions import deletions
+from dtrag.regulations.korean.catalog import article_label, article_number, deletions
 
 LONGEST_SENTENCE = 600
 """Characters of a sentence of an addendum that is read."""

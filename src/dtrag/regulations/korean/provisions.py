@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dtrag.regulations.korean.document_lines import DocumentLine
 from dtrag.regulations.korean.heads import (
     ArticleHead,
+    DocumentLine,
     addendum_head,
     appendix_head,
     article_head,

@@ -1,19 +1,24 @@
-"""A question as concepts: each of its words in its own form and in the official terms of regulations."""
+"""A question as concepts: each of its words in its own form and in the official terms of regulations.
+
+Also the parts of a question that asks several things, and how many passages it needs.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from dtrag.core.query_expansion import ExpansionTerm, QueryEntity, QueryExpansion, QueryFacts, TopKChoice
 from dtrag.core.statements import Statement
 from dtrag.core.text.analysis import Analyzer, term_id, terms
+from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
 from dtrag.core.text.questions import content, weighted_terms, without_particle
-from dtrag.regulations.korean.expansion import MultiStageQueryExpander, official_weights
+from dtrag.regulations.korean.expansion import MultiStageQueryExpander, is_formal, official_weights
 from dtrag.regulations.korean.lexicon import Lexicon, Match, words_of
-from dtrag.regulations.korean.question_entities import EntityMatch
-from dtrag.regulations.korean.question_parts import parts_of
-from dtrag.regulations.korean.top_k import AdaptiveTopKSelector
+from dtrag.regulations.korean.question_entities import EntityMatch, RegulationEntityRecognizer
 
 SUGGESTION_WEIGHT = 0.3
 """Weight of a suggested word: right ones gain .03 Recall@10, wrong ones cost up to .007 nDCG@10 (bench/README.md)."""
@@ -212,3 +217,150 @@ def with_suggestions(reading: QuestionReading, words: Sequence[str]) -> Question
                 suggested[term] = max(suggested.get(term, 0.0), weight)
     related = tuple((term, weight) for term, weight in reading.related_terms if term not in suggested)
     return replace(reading, related_terms=related, suggested=tuple(suggested.items()))
+
+
+MAX_PARTS = 3
+MIN_CONTENT_WORDS = 2
+"""Content words of a part. With fewer ("기간은 얼마나 돼?") it has its subject from the other part."""
+_EMBEDDED = r"[는은인한던을할될갈쓸낼된온난]지"
+"""The ending of an embedded question (나오는지)."""
+_ENGLISH_ASKING = "(?:how|what|when|where|who|which|can|do|does|is|are|may|must)"
+_NO_PERSON = "".join(rf"(?<!{end})" for end in ("자", "들", "친구", "선배", "트", "님", "가족", "사람"))
+_BOUNDARY = explained(
+    rf"(?P<nouns>(?<=[가-힣]{{2}}){_NO_PERSON}(?:이랑|(?<!이)랑|와|(?<!학)(?<![교결효성통초경전공의외내치부])과|(?<=[휴복입편장]학)과)"
+    r"\s+(?!함께|같[은이]|다[른르]|달리|관련|비교|동일|무관|상관|별도|차이|맞)(?!.*(?:달라|다르|다른가|똑같|겹[치쳐])))"
+    rf"|(?P<joint>[.,]?\s+(?:그리고|그러면|그럼|또한?|및|and(?=\s+{_ENGLISH_ASKING}\b))\s+)"
+    r"|(?<=[?？])\s*(?=\S)"
+    rf"|(?<={_EMBEDDED})(?:,\s*|(?:랑|와|도)\s+|\s+(?=.*{_EMBEDDED}(?:\s|를|$)))"
+    r"|(?<=[요까죠지니야해어]),\s+"
+    r"|(?<=[가-힣][고며]),?\s+(?!싶|있|나서|나면|다니|가는|오는|가서|와서|말)",
+    flags=re.IGNORECASE,
+    finds="휴학과 복학",
+    refuses="휴학과 함께",
+)
+"""Where a part may end: a particle between nouns that are no persons, a word such as 그리고, a question mark, a verb
+with -는지, -고 or -며 that no auxiliary follows."""
+_NOT_A_VERB = re.compile(
+    r"[라다냐자]고$|(?:^|\s)(?:말고|창고|보고|공고|광고|신고|권고|경고|해고|최고|사고|참고|재고|금고)$"
+)
+"""Words in 고 that end no part: nouns and quotations."""
+_ASKS = re.compile(rf"까지|[?？]|{_EMBEDDED}(?:\s|$)|야\s?(?:하|되)[고며]$")
+"""What asks beside the words of questions."""
+_SENTENCE = re.compile(r"[다요죠]$")
+_HAS_SUBJECT = re.compile(r"\S+[은는이가도](?:\s|[?？]|$)")
+
+
+def parts_of(question: str) -> tuple[str, ...]:
+    """The parts of a question that asks two or three things, each with a subject; () for all other questions."""
+    parts = _divided(question.strip(), MAX_PARTS)
+    return tuple(parts) if len(parts) > 1 else ()
+
+
+def _divided(question: str, most: int) -> list[str]:
+    for boundary in _BOUNDARY.finditer(question) if most > 1 else ():
+        first, second = question[: boundary.start()].strip(" ,."), question[boundary.end() :].strip()
+        before, after = _content_words(first), _content_words(second)
+        if not before or not after or not _asks_both(boundary, first, second):
+            continue
+        are_nouns = bool(boundary["nouns"] or boundary["joint"])
+        if len(after) < MIN_CONTENT_WORDS:
+            if not are_nouns and not _HAS_SUBJECT.match(second):
+                continue
+            second = f"{before[0]} {second}" if len(before) > 1 else second
+        if are_nouns and len(before) < MIN_CONTENT_WORDS and len(after) > 1:
+            first = " ".join((first, *second.split()[1:]))
+        return [first, *_divided(second, most - 1)]
+    return [question]
+
+
+def _asks_both(boundary: re.Match[str], first: str, second: str) -> bool:
+    """Whether both sides of a boundary ask something, or are nouns that the rest of the question is about."""
+    if boundary["nouns"]:
+        return True
+    if _asks(first):
+        return _asks(second) and not _NOT_A_VERB.search(first)
+    return bool(boundary["joint"]) and not _SENTENCE.search(first)
+
+
+def _asks(part: str) -> bool:
+    return _ASKS.search(part) is not None or asks(part, "interrogative", "relative", "auxiliary", "asking_ending")
+
+
+def _content_words(part: str) -> list[str]:
+    return [word for word in content(part).split() if any(map(str.isalnum, word))]
+
+
+def with_best_of_parts(
+    order: Sequence[tuple[str, float]], parts: Sequence[Sequence[tuple[str, float]]]
+) -> list[tuple[str, float]]:
+    """The articles of `order`, with the best one of each part directly after the first."""
+    return raised(order, [order[0][0], *(part[0][0] for part in parts if part)])
+
+
+def raised(order: Sequence[tuple[str, float]], keys: Sequence[str]) -> list[tuple[str, float]]:
+    """The articles of `order`, those with these keys first.
+
+    Scores never increase along the list: an article that moves up gets at least the score of the one that it replaces.
+    """
+    scores = dict(order)
+    moved = [key for key in dict.fromkeys(keys) if key in scores]
+    first = [(key, max(scores[key], order[at][1])) for at, key in enumerate(moved)]
+    return first + [(key, score) for key, score in order if key not in moved]
+
+
+SLOW_SECONDS = 0.5
+"""Search time from which on fewer passages are used."""
+
+
+class QueryComplexity(StrEnum):
+    """Classes of questions; see `TOP_K`."""
+
+    SIMPLE = "simple"
+    MEDIUM = "medium"
+    COMPLEX = "complex"
+    MULTI_PART = "multi_part"
+
+
+TOP_K = {
+    QueryComplexity.SIMPLE: 5,
+    QueryComplexity.MEDIUM: 10,
+    QueryComplexity.COMPLEX: 15,
+    QueryComplexity.MULTI_PART: 20,
+}
+_PARTS = re.compile(r"(?:^|\s)(?:그리고|또는|및|혹은|아니면)(?:\s|$)|[;；]|(?<=[^\d\s])\s?[,，]\s?(?=\S+\s)")
+_CONDITIONS = frozenset(
+    "신청 신청서 방법 절차 자격 요건 조건 기준 제한 혜택 지급 지원 지원금 서류 구비서류 기한".split()
+)
+MIN_CONDITIONS = 2
+"""Condition words that make a question complex (D27)."""
+SIMPLE_WORDS = 2
+
+
+class AdaptiveTopKSelector:
+    """Chooses how many passages are used."""
+
+    def __init__(self, entity_recognizer: RegulationEntityRecognizer | None = None) -> None:
+        self._recognizer = entity_recognizer or RegulationEntityRecognizer()
+
+    def classify(self, query: str) -> QueryComplexity:
+        """The class of the question."""
+        if _PARTS.search(query) or parts_of(query):
+            return QueryComplexity.MULTI_PART
+        conditions = {match.text for match in self._recognizer.recognize(query)} & _CONDITIONS
+        if len(conditions) >= MIN_CONDITIONS:
+            return QueryComplexity.COMPLEX
+        if len(query.split()) <= SIMPLE_WORDS and not asks(query, "procedure"):
+            return QueryComplexity.SIMPLE
+        if is_formal(query) and not asks(query, "procedure") and len(query.split()) <= SIMPLE_WORDS + 1:
+            return QueryComplexity.SIMPLE
+        return QueryComplexity.MEDIUM
+
+    def select(self, query: str, *, elapsed: float = 0.0) -> TopKChoice:
+        """5, 10, 15 or 20 passages; half of that when the search has already taken more than `SLOW_SECONDS`."""
+        complexity = self.classify(query)
+        is_slow = elapsed > SLOW_SECONDS
+        return TopKChoice(TOP_K[complexity] // (2 if is_slow else 1), complexity.value, is_slow)
+
+    def select_top_k(self, query: str, *, elapsed: float = 0.0) -> int:
+        """The number that `select` chooses."""
+        return self.select(query, elapsed=elapsed).top_k

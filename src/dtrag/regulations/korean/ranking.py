@@ -14,14 +14,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.core.editions import folded_name
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.patterns import explained
+from dtrag.core.text.question_words import asks
+from dtrag.core.text.questions import content, without_particle
 from dtrag.regulations.korean.catalog import Catalog, Outline, article_label, article_number
+from dtrag.regulations.korean.lexicon import words_of
 from dtrag.regulations.korean.question_concepts import Concept, QuestionReading, Wording
 from dtrag.regulations.korean.term_coverage import NumberedTerms, article_terms, term_ids
 
@@ -382,3 +387,109 @@ def audiences_of_regulation(name: str) -> frozenset[int]:
 def audiences_of_question(question: str) -> frozenset[int]:
     """The audiences and subjects that the question mentions."""
     return frozenset(number for number, (_, pattern) in enumerate(_AUDIENCES) if pattern.search(question))
+
+
+class Role(NamedTuple):
+    """What an article regulates: the words of a question that seek it, and the ends of titles that name it.
+
+    신청자격 names who may, not how.
+    """
+
+    sought: re.Pattern[str]
+    titled: re.Pattern[str]
+
+
+ROLES: Mapping[str, Role] = {
+    name: Role(re.compile(sought), re.compile(rf"(?:{titled})(?=\s|및|[ㆍ·,]|$)"))
+    for name, sought, titled in (
+        ("definition", "정의|뜻|의미|종류|구분", "정의|구분|종류"),
+        ("eligibility", "자격|요건|조건|대상", "자격|요건|조건|대상자?|제한|제외|불가"),
+        ("period", "기간|시기|기한|연한", "기간|시기|기한|연한"),
+        ("procedure", "신청|절차|방법|서류", "신청|절차|방법|서류|선발|추천|추대"),
+        ("benefits", "혜택|대우|처우|보수|급여", "처우|대우|보수|혜택|지원내용"),
+    )
+}
+"""In the order in which they are shown for a subject alone."""
+OF_SUBJECT = ("definition", "eligibility", "period", "procedure")
+MOST = 4
+"""Articles that come first: those of all roles of a subject."""
+MAX_SUBJECT = 2
+"""Words of a subject."""
+LEAST_SHARE = 0.3
+"""Share of a regulation's name that its subject has: 장학금 of 장학금지급규정, not of 대학원장학금지급에관한세칙."""
+_CLAUSE = re.compile(r"[가-힣](?:면|고|서|려고|려면|는데|는|을|할)\s")
+
+
+def governing(question: str, articles: Sequence[Article]) -> list[str]:
+    """The keys of the articles that govern the subject of the question; none for a question that is a sentence.
+
+    Those whose title says what is sought; for a subject alone, the first of each role. `articles` are in their order.
+    """
+    words = [without_particle(word) for word in content(question).split() if any(map(str.isalnum, word))]
+    sought = [name for name, role in ROLES.items() if any(role.sought.fullmatch(word) for word in words)]
+    subject = [word for word in words if not any(role.sought.fullmatch(word) for role in ROLES.values())]
+    if (
+        not 0 < len(subject) <= MAX_SUBJECT
+        or asks(question, "circumstance")
+        or _CLAUSE.search(question)
+        or not (sought or len(words) == 1)
+    ):
+        return []
+    name = "".join(subject)
+    if not sought and name != "".join(question.split()).strip("?？."):
+        return []
+    own = [each for each in articles if each.kind == "article" and _governs(name, each)]
+    asked_words = [word for word in words if word not in subject]
+    by_role = [_titled(own, ROLES[role].titled, asked_words) for role in sought or OF_SUBJECT]
+    keys = [key for of_role in by_role for key in (of_role if sought else of_role[:1])]
+    return list(dict.fromkeys(keys))[:MOST]
+
+
+def _titled(articles: Sequence[Article], titled: re.Pattern[str], asked_words: Sequence[str]) -> list[str]:
+    """Those with such a title: first those with most of the words asked for, then those with the least beside it."""
+    matching_articles = [each for each in articles if titled.search(each.title)]
+
+    def rank(article: Article) -> tuple[int, int]:
+        return -sum(word in article.title for word in asked_words), len(titled.sub("", article.title))
+
+    return [each.key for each in sorted(matching_articles, key=rank)]
+
+
+def _governs(subject: str, article: Article) -> bool:
+    regulation = "".join(article.regulation.split())
+    return subject in regulation and len(subject) >= LEAST_SHARE * len(regulation)
+
+
+NEAREST_SIGNAL = "regulation_similarity"
+COMPARED = 5
+"""First articles that must have vectors for `NEAREST_SIGNAL`: else the nearest one may not have been compared."""
+FULL_SCORE = 2.0
+"""Regulation score, in saturated rare terms, that counts as 1: nine of ten answerable questions stay below it."""
+
+
+def signals(
+    reading: QuestionReading, ranked: Sequence[Article], lexical: Mapping[str, float], scorer: Scorer, rare_term: float
+) -> dict[str, float]:
+    """The signals of `ranked`, best first; each in [0, 1].
+
+    `lexical` is the BM25 score of each article, not divided by what the question can reach: people who use everyday
+    words reach little. `rare_term` is the highest score of a term that one passage contains.
+    """
+    if not ranked:
+        return dict.fromkeys((name for name in PACK_SIGNALS if name != NEAREST_SIGNAL), 0.0)
+    regulation = {article.key: article.regulation for article in ranked}
+    best = max(regulation_scores({key: lexical[key] for key in regulation}, regulation).values())
+    is_named = scorer.exact(ranked[:1]) is not None
+    if is_named:
+        best = FULL_SCORE * rare_term
+    words = len(words_of(reading.question))
+    explained = {position for match in reading.matches if match.size > 1 for position in match.words}
+    first = ranked[0]
+    similarities = [article.similarity for article in ranked if article.similarity is not None]
+    known = all(article.similarity is not None for article in ranked[:COMPARED])
+    return {
+        "regulation_score": min(1.0, best / rare_term / FULL_SCORE) if rare_term > 0.0 else 0.0,
+        "regulation_situations": min(1.0, len(explained) / words) if words else 0.0,
+        "regulation_covered": float(scorer.covers_all(first) or is_named),
+        **({NEAREST_SIGNAL: max(similarities)} if known else {}),
+    }

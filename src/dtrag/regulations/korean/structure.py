@@ -15,11 +15,9 @@ from itertools import islice
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
 from dtrag.core.page_starts import page_metadata, page_starts_within
 from dtrag.core.text.token_counts import KOREAN_CHARACTERS_PER_TOKEN
-from dtrag.regulations.korean.book import Span, find_regulations
-from dtrag.regulations.korean.contents import read_contents
-from dtrag.regulations.korean.document_lines import DocumentLine, lines_of
+from dtrag.regulations.korean.book import Span, find_regulations, read_contents
 from dtrag.regulations.korean.editions import edition_of
-from dtrag.regulations.korean.heads import has_name_ending
+from dtrag.regulations.korean.heads import DocumentLine, has_name_ending, lines_of
 from dtrag.regulations.korean.provisions import ParsedProvision, ProvisionReader
 
 MAX_TOKENS = 400

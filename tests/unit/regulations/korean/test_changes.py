@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from dtrag.core.documents import ParsedDocument
-from dtrag.regulations.korean.changes import changed_spans, file_differences
+from dtrag.regulations.changes import changed_spans, file_differences
 from dtrag.regulations.korean.editions import article_dates, edition_of, repealed_names
 from dtrag.regulations.korean.structure import split
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.regulations.korean.catalog import Catalog, Outline
-from dtrag.regulations.korean.citations import Citation, citations
-from dtrag.regulations.korean.deletions import former_names
+from dtrag.core.provisions import ProvisionCitation
+from dtrag.regulations.korean.catalog import Catalog, Outline, former_names
+from dtrag.regulations.korean.citations import citations
 
 
 def outline(name: str, appendices: dict[str, str] | None = None) -> Outline:
@@ -20,7 +20,7 @@ TUITION = outline("한빛대학교학칙", {"별표1(1-1)": "별표 1(1-1)", "�
 CATALOG = Catalog.of([PARKING, TUITION, outline("기숙사운영규정", {"별표": "별표"}), outline("자전거대여규정")])
 
 
-def read(text: str, label: str = "제3조") -> list[Citation]:
+def read(text: str, label: str = "제3조") -> list[ProvisionCitation]:
     return citations(text, PARKING, label, CATALOG)
 
 

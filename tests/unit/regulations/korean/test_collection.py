@@ -8,9 +8,8 @@ import pytest
 
 from dtrag.core.provisions import Provision, RegulationText
 from dtrag.errors import InvalidInput, NotFound
-from dtrag.regulations.korean.catalog import Catalog, Outline
+from dtrag.regulations.korean.catalog import Catalog, Outline, deletions
 from dtrag.regulations.korean.collection import BETWEEN, Collection, Regulation
-from dtrag.regulations.korean.deletions import deletions
 
 
 def regulation(name: str, code: str, *labels: str, text: str = "") -> Regulation:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dtrag.regulations.korean.entry_suggestions import CorrectedQuestion, as_toml, suggestions
 from dtrag.regulations.korean.lexicon import OWN_FIELD, Entry, Lexicon, built_in
-from dtrag.regulations.korean.own_entries import from_toml
+from dtrag.regulations.korean.own_entries import CorrectedQuestion, as_toml, from_toml, suggestions
 
 PARKING = ("정기주차권의 발급",), ("정기주차권은 총무처에서 발급한다.",)
 EMPTY = Lexicon(())

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from dtrag.adapters.parsers.pdf import reflow
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.provisions import Provision, RegulationText
-from dtrag.regulations.korean.catalog import Catalog, Outline
+from dtrag.regulations.korean.catalog import Catalog, Outline, deletions
 from dtrag.regulations.korean.citations import citations, cited_texts
 from dtrag.regulations.korean.collection import Collection, Regulation
-from dtrag.regulations.korean.deletions import deletions
 from dtrag.regulations.korean.lexicon import built_in
 from dtrag.regulations.korean.structure import split
 from tests.cases import each

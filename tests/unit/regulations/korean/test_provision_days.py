@@ -7,7 +7,7 @@ from datetime import date
 
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.provisions import RegulationText, provisions_of
-from dtrag.regulations.korean.provision_days import deletion_days, provision_days
+from dtrag.regulations.korean.amendments import deletion_days, provision_days
 from dtrag.regulations.korean.structure import split
 
 TEXT = """# 차량관리규정

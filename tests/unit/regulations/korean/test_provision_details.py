@@ -6,8 +6,7 @@ import uuid
 
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.provisions import Amendment, Provision, RegulationText
-from dtrag.regulations.korean.collection import Collection, Regulation
-from dtrag.regulations.korean.provision_details import ProvisionDetails, details
+from dtrag.regulations.korean.collection import Collection, ProvisionDetails, Regulation, details
 from dtrag.regulations.korean.structure import split
 from tests.cases import each
 

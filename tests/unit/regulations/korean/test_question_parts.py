@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dtrag.regulations.korean.lexicon import built_in
-from dtrag.regulations.korean.question_concepts import read
-from dtrag.regulations.korean.question_parts import parts_of, with_best_of_parts
+from dtrag.regulations.korean.question_concepts import parts_of, read, with_best_of_parts
 
 
 @pytest.mark.parametrize(

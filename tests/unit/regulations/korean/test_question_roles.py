@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.regulations.korean.question_roles import governing
-from dtrag.regulations.korean.ranking import Article
+from dtrag.regulations.korean.ranking import Article, governing
 
 TITLES = {
     "교원연구년제규정": ("신분 및 처우", "정의", "자격", "배정제외", "기간및계획변경", "기간", "신청", "신청자격"),

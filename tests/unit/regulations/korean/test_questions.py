@@ -12,9 +12,8 @@ from dtrag.core.text.analysis import term_id, terms
 from dtrag.regulations.citation_hops import MultiHopRetriever
 from dtrag.regulations.korean.expansion import MultiStageQueryExpander, is_formal
 from dtrag.regulations.korean.lexicon import built_in
-from dtrag.regulations.korean.question_concepts import read
+from dtrag.regulations.korean.question_concepts import AdaptiveTopKSelector, QueryComplexity, read
 from dtrag.regulations.korean.question_entities import EntityType, RegulationEntityRecognizer
-from dtrag.regulations.korean.top_k import AdaptiveTopKSelector, QueryComplexity
 from dtrag.retrieval.multihop import MAX_SOURCES
 
 

@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 from dtrag.core.answers.confidence import model_name
 from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.regulations.korean.evidence import SIMILARITY, signals
 from dtrag.regulations.korean.lexicon import Entry, Lexicon
 from dtrag.regulations.korean.question_concepts import read
 from dtrag.regulations.korean.ranking import (
     FEATURES,
+    NEAREST_SIGNAL,
     Article,
     Scorer,
     feature_rows,
     kind_factor,
     regulation_scores,
     reranked,
+    signals,
     standardised,
     weights,
 )
@@ -141,7 +142,7 @@ def _signals(question: str, book: list[Article] = BOOK) -> dict[str, float]:
 def test_signals_lie_between_0_and_1_and_are_those_of_the_confidence() -> None:
     for question, _ in CASES:
         values = _signals(question)
-        assert values.keys() == PACK_SIGNALS.keys() - {SIMILARITY}
+        assert values.keys() == PACK_SIGNALS.keys() - {NEAREST_SIGNAL}
         assert all(0 <= value <= 1 for value in values.values())
         assert model_name(question, values) == "regulations"
     reading = read("휴학", LEXICON)
@@ -152,10 +153,10 @@ def test_the_nearest_article_is_a_signal_where_the_first_ones_have_vectors() -> 
     near = [replace(article, similarity=0.01 * place) for place, article in enumerate(BOOK, start=1)]
     values = _signals("휴학은 몇 학기까지 되나요?", near)
     assert values.keys() == PACK_SIGNALS.keys()
-    assert values[SIMILARITY] == 0.01 * len(BOOK)
+    assert values[NEAREST_SIGNAL] == 0.01 * len(BOOK)
     assert model_name("휴학은 몇 학기까지 되나요?", values) == "regulations_vectors"
     without = [replace(article, similarity=None) for article in near[:3]] + near[3:]
-    assert SIMILARITY not in _signals("휴학은 몇 학기까지 되나요?", without)
+    assert NEAREST_SIGNAL not in _signals("휴학은 몇 학기까지 되나요?", without)
 
 
 def test_situations_are_the_words_that_forms_of_several_words_explain() -> None:

@@ -18,8 +18,7 @@ from dtrag.regulations.korean.citation_reader import Place, Token, place_of, rea
 from dtrag.regulations.korean.collection import Collection, Regulation
 from dtrag.regulations.korean.structure import split
 from dtrag.regulations.korean.verification.judge import CitationJudge
-from dtrag.regulations.korean.verification.quotations import Quotation, read_quotations
-from dtrag.regulations.korean.verification.written_text import WrittenText
+from dtrag.regulations.korean.verification.quotations import Quotation, WrittenText, read_quotations
 
 UNNAMED = "이 규정"
 _NAMESPACE = uuid.UUID("6b0d6a0e-3b0c-5a55-9d43-3a1a9a4a2f10")

@@ -1,4 +1,4 @@
-"""The own entries of the lexicon: everyday words of an organisation, added and removed by administrators.
+"""The lexicon of an open app with its own entries: everyday words of an organisation, added by administrators.
 
 They are a setting of the index, which every search reads anyway: a change applies to the next question, in every
 process.
@@ -7,20 +7,24 @@ process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.documents import SearchResult
 from dtrag.core.lexicon_entry import SETTING, LexiconEntry
 from dtrag.core.text.analysis import normalise
-from dtrag.errors import Advice, Conflict, InvalidInput, NotFound
-from dtrag.ports import Index, IndexSettings, Recorder, unrecorded
-from dtrag.regulations.korean.entry_suggestions import CorrectedQuestion, Suggestion, suggestions
-from dtrag.regulations.korean.lexicon import built_in
+from dtrag.current_app import active
+from dtrag.errors import Advice, Conflict, InvalidInput, NoActiveApp, NotFound
+from dtrag.ports import Index, IndexSettings, IndexSnapshot, Recorder, unrecorded
+from dtrag.regulations.korean import expansion
+from dtrag.regulations.korean.lexicon import Lexicon, built_in
 from dtrag.regulations.korean.own_entries import (
     MAX_CHARACTERS,
     MAX_ENTRIES,
+    CorrectedQuestion,
+    Suggestion,
     Words,
     as_stored,
     checked_words,
@@ -28,9 +32,11 @@ from dtrag.regulations.korean.own_entries import (
     from_stored,
     from_toml,
     next_number,
+    suggestions,
     to_toml,
     unread,
 )
+from dtrag.regulations.korean.question_entities import RegulationEntityRecognizer
 
 ATTEMPTS = 10
 """Attempts to store a change while other administrators store theirs."""
@@ -202,3 +208,81 @@ def _check_size(entries: Sequence[LexiconEntry]) -> None:
             f"The own entries would have {characters:,} characters, and {MAX_CHARACTERS:,} are allowed. "
             "Nothing was added; remove entries or shorten them."
         )
+
+
+class LexiconReader:
+    """The lexicon of one app: the built-in entries, or those of `lexicon`, and the own entries that were read last."""
+
+    def __init__(self, lexicon: Lexicon | None = None) -> None:
+        self._base = lexicon
+        self._stored: object = None
+        self._with_own: tuple[object, Lexicon] | None = None
+        self._building = threading.Lock()
+
+    @property
+    def base(self) -> Lexicon:
+        """The lexicon without own entries. Blocking: the first call in a process takes .13 s."""
+        return built_in() if self._base is None else self._base
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether `base` is there at once."""
+        return self._base is not None or built_in.cache_info().currsize > 0
+
+    @property
+    def id(self) -> str:
+        """Identifies the lexicon without own entries."""
+        return "built-in" if self._base is None else str(len(self._base.entries))
+
+    def remember(self, stored: object) -> None:
+        """Take over the stored form of the own entries, as a read or a change of them found it."""
+        self._stored = stored
+
+    def latest(self) -> Lexicon:
+        """The lexicon with the own entries as they were last read or changed. Blocking: may load `base`."""
+        return self._with(self._stored)
+
+    def _with(self, stored: object) -> Lexicon:
+        if stored is None:
+            return self.base
+        with self._building:
+            if self._with_own is None or self._with_own[0] != stored:
+                own = for_matching(from_stored(stored))
+                self._with_own = (stored, self.base.with_entries(own) if own else self.base)
+            return self._with_own[1]
+
+    async def read(self, snapshot: IndexSnapshot) -> Lexicon:
+        """The lexicon with the own entries of this state of the index."""
+        stored = snapshot.settings.get(SETTING)
+        self.remember(stored)
+        if stored is None:
+            return self.base
+        if self._with_own is not None and self._with_own[0] == stored:
+            return self._with_own[1]
+        return await asyncio.to_thread(self._with, stored)
+
+
+class MultiStageQueryExpander(expansion.MultiStageQueryExpander):
+    """As in the pack; without `lexicon` it uses that of the open app, with the organisation's own entries.
+
+    They are as the app last read or changed them: with every search, and with every call of `app.lexicon`.
+    """
+
+    def __init__(
+        self,
+        entity_recognizer: RegulationEntityRecognizer | None = None,
+        *,
+        lexicon: Lexicon | None = None,
+        regulation_names: Iterable[str] = (),
+    ) -> None:
+        super().__init__(entity_recognizer, lexicon=lexicon or lexicon_in_use, regulation_names=regulation_names)
+
+
+def lexicon_in_use() -> Lexicon:
+    """The lexicon of the open app with its own entries; without an app the built-in one. Blocking, as `base`."""
+    try:
+        app = active()
+    except NoActiveApp:
+        return built_in()
+    lexicon: Lexicon = app.regulations.lexicon.latest()
+    return lexicon
