@@ -8,10 +8,11 @@ import json
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from dtrag.core.response import response
 from dtrag.errors import Conflict
 from dtrag.settings import Settings, environment_of
 
@@ -24,23 +25,27 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class IsolationRun:
-    """The last run of this service. `report` is that of `dtrag audit isolation --json`; `problem` why there is none.
+    """The last run of the isolation test in this service."""
 
-    Times are ISO 8601 in UTC.
-    """
+    __pydantic_config__ = response("IsolationShape")
 
     state: State = "never"
+    """never, running, finished or failed."""
     started_at: str | None = None
+    """When it was started, ISO 8601 in UTC; null for never."""
     finished_at: str | None = None
+    """When it ended."""
+    outcome: Literal["isolated", "leaks"] | None = field(init=False, default=None)
+    """isolated: no response differed, nothing from outside was returned; null without a report."""
     report: dict[str, Any] | None = None
+    """The report of `dtrag audit isolation --json`."""
     problem: str = ""
+    """Why there is no report; empty otherwise."""
 
-    @property
-    def outcome(self) -> Literal["isolated", "leaks"] | None:
-        """Whether the report has a leak; None without a report."""
-        if self.report is None:
-            return None
-        return "leaks" if self.report["leaks"] or self.report["twins"]["differences"] else "isolated"
+    def __post_init__(self) -> None:
+        if self.report is not None:
+            leaks = self.report["leaks"] or self.report["twins"]["differences"]
+            object.__setattr__(self, "outcome", "leaks" if leaks else "isolated")
 
 
 class IsolationRuns:

@@ -47,8 +47,7 @@ def _pruned(
         if node is None or node not in shown or node in matched:
             continue
         below = _pruned(branch.children, node, active, own, shown)
-        matched[node] = Branch(
-            active.nodes[node].name, branch.documents if node in own else 0, node_id=None, children=below
-        )
+        documents = branch.documents if node in own else 0
+        matched[node] = Branch(None, active.nodes[node].name, active.path(node), documents, below)
     # Ancestors without a descendant in scope are left out.
     return tuple(branch for node, branch in matched.items() if node in own or branch.children)

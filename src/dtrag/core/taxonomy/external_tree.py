@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from dtrag.core.response import response
 from dtrag.core.taxonomy.apply import MOST_NODES
 from dtrag.core.taxonomy.tree import MAX_DEPTH, MAX_NAME
 from dtrag.core.taxonomy.versions import MAX_VERSION
@@ -21,12 +22,21 @@ _MAX_COUNT = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A category with its descendants. `documents` counts those on the category itself."""
+    """A category with its subcategories, as far as visible to the caller."""
 
+    __pydantic_config__ = response("NodeShape")
+
+    node_id: int | None
+    """The same in every version; null for a caller with a scope: ids are numbered over the whole tree and would reveal
+    the number of categories."""
     name: str
-    documents: int = 0
-    node_id: int | None = None
+    """Its display name."""
+    path: tuple[str, ...]
+    """Names, outermost first."""
+    documents: int
+    """Documents in the category itself; 0 outside the caller's branches."""
     children: tuple[Branch, ...] = ()
+    """Its subcategories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ def read_sent_tree(body: bytes) -> SentTree:
     if not isinstance(sent, dict) or not isinstance(sent.get("tree"), list):
         raise InvalidInput("its answer has no list `tree`.")
     reader = _TreeReader()
-    return SentTree(_text(sent.get("version"), MAX_VERSION, "version"), reader.branches(sent["tree"], 1))
+    return SentTree(_text(sent.get("version"), MAX_VERSION, "version"), reader.branches(sent["tree"], ()))
 
 
 class _TreeReader:
@@ -58,26 +68,27 @@ class _TreeReader:
     def __init__(self) -> None:
         self._count = 0
 
-    def branches(self, sent: object, depth: int) -> tuple[Branch, ...]:
+    def branches(self, sent: object, above: tuple[str, ...]) -> tuple[Branch, ...]:
         """Raises `InvalidInput`."""
         if not isinstance(sent, list):
             raise InvalidInput("its answer has `children` that are not a list.")
-        if sent and depth > MAX_DEPTH:
+        if sent and len(above) >= MAX_DEPTH:
             raise InvalidInput(f"its tree is more than {MAX_DEPTH} levels deep.")
         self._count += len(sent)
         if self._count > MOST_NODES:
             raise InvalidInput(f"its tree has more than {MOST_NODES:,} categories.")
-        return tuple(self._branch(category, depth) for category in sent)
+        return tuple(self._branch(category, above) for category in sent)
 
-    def _branch(self, sent: object, depth: int) -> Branch:
+    def _branch(self, sent: object, above: tuple[str, ...]) -> Branch:
         if not isinstance(sent, dict):
             raise InvalidInput("its answer has categories that are not JSON objects.")
-        node_id = sent.get("node_id")
+        node_id, name = sent.get("node_id"), _text(sent.get("name"), _MAX_SENT_NAME, "name")
         return Branch(
-            name=_text(sent.get("name"), _MAX_SENT_NAME, "name"),
-            documents=_count(sent.get("documents", 0), "documents"),
-            node_id=None if node_id is None else _count(node_id, "node_id"),
-            children=self.branches(sent.get("children", []), depth + 1),
+            None if node_id is None else _count(node_id, "node_id"),
+            name,
+            (*above, name),
+            _count(sent.get("documents", 0), "documents"),
+            self.branches(sent.get("children", []), (*above, name)),
         )
 
 

@@ -18,15 +18,6 @@ MOST_DOCUMENTS = 10_000
 """Documents that one part of a split may name."""
 
 
-class PartRow(TypedDict, total=False):
-    """A part of a split as JSON; only `name` is required."""
-
-    name: str
-    keywords: list[str]
-    documents: list[str]
-    node_id: int
-
-
 class OperationRow(TypedDict, total=False):
     """An operation as JSON: `op`, and the fields of its kind."""
 
@@ -35,7 +26,7 @@ class OperationRow(TypedDict, total=False):
     paths: list[list[str]]
     name: str
     to: list[str]
-    into: list[str] | list[PartRow]
+    into: list[str] | list[dict[str, Any]]
     node_id: int
 
 
@@ -103,9 +94,9 @@ class SplitPart:
     documents: tuple[uuid.UUID, ...] = ()
     node_id: int | None = None
 
-    def as_json(self) -> PartRow:
+    def as_json(self) -> dict[str, Any]:
         """As JSON."""
-        row: PartRow = {"name": self.name}
+        row: dict[str, Any] = {"name": self.name}
         if self.keywords:
             row["keywords"] = list(self.keywords)
         if self.documents:

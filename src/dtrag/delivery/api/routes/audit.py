@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from dtrag.core.access.audit_chain import AuditLine, ChainHead, ChainVerdict, Decision
 from dtrag.core.evaluation_run import EvaluationRun, RunReport, RunSummary
@@ -16,7 +16,7 @@ from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.governance.evaluations import MAX_LISTED
-from dtrag.isolation.runs import State
+from dtrag.isolation.runs import IsolationRun
 
 router = APIRouter(route_class=JsonRoute, tags=["audit"], dependencies=ADMIN_WHOLE_TREE)
 
@@ -99,24 +99,10 @@ class IsolationBody(StrictBody):
     live: bool = Field(False, description="Test the index of the service; nothing is written.")
 
 
-class IsolationShape(BaseModel):
-    """The last run of the isolation test in this service."""
-
-    model_config = ConfigDict(from_attributes=True)
-    state: State = Field(description="never, running, finished or failed.")
-    started_at: str | None = Field(description="When it was started, ISO 8601 in UTC; null for never.")
-    finished_at: str | None = Field(description="When it ended.")
-    outcome: Literal["isolated", "leaks"] | None = Field(
-        description="isolated: no response differed, nothing from outside was returned; null without a report."
-    )
-    report: dict[str, Any] | None = Field(description="The report of `dtrag audit isolation --json`.")
-    problem: str = Field(description="Why there is no report; empty otherwise.")
-
-
 @router.get("/isolation", responses=failures(403, 503))
-async def last_isolation_test(request: Request) -> IsolationShape:
+async def last_isolation_test(request: Request) -> IsolationRun:
     """The state and the report of the last run since the service was started."""
-    return IsolationShape.model_validate(service_of(request).isolation.last)
+    return service_of(request).isolation.last
 
 
 @router.post(
@@ -124,13 +110,13 @@ async def last_isolation_test(request: Request) -> IsolationShape:
     status_code=202,
     responses=failures(400, 403, 409, 413, 415, 422, 503, 507),
 )
-async def start_isolation_test(request: Request, body: IsolationBody) -> IsolationShape:
+async def start_isolation_test(request: Request, body: IsolationBody) -> IsolationRun:
     """Start the isolation test; GET /isolation has its report when it is done.
 
     It runs in a process of its own, with a temporary index on the same database server.
     """
     service = service_of(request)
-    return IsolationShape.model_validate(service.isolation.start(service.settings, body.model_dump()))
+    return service.isolation.start(service.settings, body.model_dump())
 
 
 evaluation_router = APIRouter(tags=["evaluations"], dependencies=ADMIN_WHOLE_TREE)

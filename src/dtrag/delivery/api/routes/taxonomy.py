@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -51,24 +52,11 @@ class VersionList(BaseModel):
     versions: list[TreeVersion] = Field(description="The versions.")
 
 
-class NodeShape(BaseModel):
-    """A category with its subcategories, as far as visible to the caller."""
-
-    node_id: int | None = Field(
-        description="The same in every version; null for a caller with a scope: ids are numbered over the whole "
-        "tree and would reveal the number of categories."
-    )
-    name: str = Field(description="Its display name.")
-    path: list[str] = Field(description="Names, outermost first.")
-    documents: int = Field(description="Documents in the category itself; 0 outside the caller's branches.")
-    children: list[NodeShape] = Field(description="Its subcategories.")
-
-
 class TreeShape(BaseModel):
     """The tree of a version."""
 
     version: str = Field(description="The version.")
-    tree: list[NodeShape] = Field(description="The top-level categories.")
+    tree: tuple[Branch, ...] = Field(description="The top-level categories.")
 
 
 class ProposeBody(StrictBody):
@@ -126,11 +114,11 @@ async def tree_by_version(request: Request, version: Version) -> TreeShape:
         if version != ACTIVE:
             parse_version(version)
         sent = await app.taxonomy_service.tree(version)
-        return TreeShape(version=sent.version, tree=_external(sent.branches, ()))
+        return TreeShape(version=sent.version, tree=_by_name(sent.branches))
     active = await app.taxonomy.tree()
     own = _own_version(active, version, access)
     sent = await app.taxonomy_service.tree(ACTIVE)
-    return TreeShape(version=own, tree=_external(pruned(sent.branches, active, access.resolved(active)), ()))
+    return TreeShape(version=own, tree=_by_name(pruned(sent.branches, active, access.resolved(active))))
 
 
 @router.get("/taxonomy/{version}/diff/{base}", responses=_READ_ERRORS, dependencies=READ_WHOLE_TREE)
@@ -193,32 +181,24 @@ def _own_version(active: Taxonomy, version: str, access: Access) -> str:
     return own
 
 
-def _external(branches: Sequence[Branch], above: tuple[str, ...]) -> list[NodeShape]:
-    """The categories of an external tree, with their paths."""
-    return [
-        NodeShape(
-            node_id=branch.node_id,
-            name=branch.name,
-            path=[*above, branch.name],
-            documents=branch.documents,
-            children=_external(branch.children, (*above, branch.name)),
-        )
-        for branch in sorted(branches, key=lambda branch: branch.name)
-    ]
+def _by_name(branches: Sequence[Branch]) -> tuple[Branch, ...]:
+    """The categories of an external tree in the order of their names."""
+    ordered = sorted(branches, key=lambda branch: branch.name)
+    return tuple(replace(branch, children=_by_name(branch.children)) for branch in ordered)
 
 
 def _below(
     taxonomy: Taxonomy, parent: int, shown: frozenset[int], counts: Mapping[int, int], *, with_ids: bool
-) -> list[NodeShape]:
+) -> tuple[Branch, ...]:
     """The shown categories below the parent, optionally with their ids."""
     children = [taxonomy.nodes[node] for node in taxonomy.children.get(parent, {}).values() if node in shown]
-    return [
-        NodeShape(
-            node_id=node.node_id if with_ids else None,
-            name=node.name,
-            path=list(taxonomy.path(node.node_id)),
-            documents=counts.get(node.node_id, 0),
-            children=_below(taxonomy, node.node_id, shown, counts, with_ids=with_ids),
+    return tuple(
+        Branch(
+            node.node_id if with_ids else None,
+            node.name,
+            taxonomy.path(node.node_id),
+            counts.get(node.node_id, 0),
+            _below(taxonomy, node.node_id, shown, counts, with_ids=with_ids),
         )
         for node in sorted(children, key=lambda node: node.key)
-    ]
+    )

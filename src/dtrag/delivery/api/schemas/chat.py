@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 from pydantic import BaseModel, Field, WithJsonSchema
 
@@ -198,26 +198,11 @@ class ChatMetadata(BaseModel):
     def of(cls, turn: ChatTurn, answer: PipelineResponse) -> ChatMetadata:
         """How the answer to a turn was produced."""
         return cls(
-            intent=answer.intent,
-            step_timings=answer.step_timings,
-            taxonomy_version=answer.taxonomy_version,
-            decision=answer.decision,
-            unfinished=answer.unfinished,
-            reason=answer.reason,
-            reason_statements=answer.reason_statements,
-            degraded=answer.degraded,
-            notes=answer.notes,
-            note_statements=answer.note_statements,
-            model=answer.model,
+            **_same(cls, answer),
             tokens=answer.usage.tokens,
-            cost=answer.cost,
-            latency=answer.latency,
-            trace_id=answer.trace_id,
-            baseline_confidence=answer.baseline_confidence,
             debated=answer.debate is not None,
             tools=[ToolRun.model_validate(result) for result in answer.tool_results],
             agent_id=str(turn.agent.agent_id) if turn.agent else None,
-            hitl_required=answer.hitl_required,
         )
 
 
@@ -264,15 +249,13 @@ class ChatResponse(BaseModel):
     def of(cls, turn: ChatTurn, answer: PipelineResponse) -> ChatResponse:
         """The response to a turn."""
         return cls(
+            **_same(cls, answer) | {"sources": sources(answer.citations)},
             response=answer.text,
-            answer=answer.text,
-            marked=answer.marked,
             conversation_id=turn.conversation_id,
-            sources=sources(answer.citations),
-            confidence=answer.confidence,
-            answer_confidence=answer.answer_confidence,
-            answered_before=answer.answered_before,
-            offered=answer.offered,
-            declined=answer.declined,
             metadata=ChatMetadata.of(turn, answer),
         )
+
+
+def _same(kind: type[BaseModel], answer: PipelineResponse) -> dict[str, Any]:
+    """The fields of the model that the answer has under the same name."""
+    return {name: getattr(answer, name) for name in kind.model_fields if hasattr(answer, name)}
