@@ -6,6 +6,7 @@ could be used directly (cosine to float32 .9999 instead of .999), at twice the t
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 from collections.abc import Iterable
@@ -208,7 +209,7 @@ class Unigram:
         """The most likely pieces of a word (Viterbi); unknown characters beside each other are one."""
         ends = range(1, len(word) + 1)
         spans = [(start, end) for end in ends for start in range(max(0, end - longest_piece), end)]
-        texts = (word[start:end].encode("utf-8", "replace") for start, end in spans)
+        texts = [word[start:end].encode("utf-8", "replace") for start, end in spans]
         hashes = np.fromiter(map(hash, texts), np.int64, len(spans))
         places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         pieces: dict[int, list[tuple[int, int]]] = {end: [] for end in ends}
@@ -219,9 +220,12 @@ class Unigram:
         for end in ends:
             if not pieces[end] or pieces[end][-1][0] != end - 1:
                 pieces[end].append((end - 1, self._unknown))
-            sums = [totals[start] + float(self._scores[piece]) for start, piece in pieces[end]]
-            totals.append(max(sums))
-            last.append(pieces[end][sums.index(totals[end])])
+            total, chosen = -math.inf, pieces[end][0]
+            for start, piece in pieces[end]:
+                if (likelihood := totals[start] + float(self._scores[piece])) > total:
+                    total, chosen = likelihood, (start, piece)
+            totals.append(total)
+            last.append(chosen)
         ids: list[int] = []
         end = len(word)
         while end:

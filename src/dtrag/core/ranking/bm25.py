@@ -82,11 +82,12 @@ class LexicalStatistics:
     def _counted(self, term_id: int) -> int:
         # A key of the array's own type: with another one numpy converts the whole array first.
         position = int(self.term_ids.searchsorted(self.term_ids.dtype.type(term_id)))
+        count = 0
         if position < len(self.term_ids) and self.term_ids[position] == term_id:
-            own = int(self.frequencies[position])
-        else:
-            own = 0
-        return own + sum(part._counted(term_id) for part in self.parts)
+            count = int(self.frequencies[position])
+        for part in self.parts:
+            count += part._counted(term_id)
+        return count
 
     def mean_lengths(self) -> dict[str, float]:
         """Language -> mean length of its chunks in terms."""

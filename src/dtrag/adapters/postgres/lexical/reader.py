@@ -129,8 +129,10 @@ class PostingReader:
         view = await self._view(now, scope)
         if view.whole:
             return now.statistics
-        rarest = sorted(set(terms), key=lambda term: (now.statistics.document_frequency(term) or math.inf, term))
-        counted_terms = sorted(rarest[:MOST_TERMS])
+        distinct = sorted(set(terms))
+        frequencies = now.statistics.document_frequencies(distinct)
+        rarest = sorted(zip([frequency or math.inf for frequency in frequencies], distinct, strict=True))
+        counted_terms = sorted([term for _, term in rarest[:MOST_TERMS]])
         unknown = [term for term in counted_terms if term not in view.frequencies]
         lists = await self._lists(now, unknown)
         if len(view.frequencies) > FREQUENCIES_KEPT:
