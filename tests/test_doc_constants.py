@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.postgres import index_reader
-from dtrag.delivery.api import clients
-from dtrag.delivery.api.middleware import audit as audited
+from dtrag.delivery.api import audited, clients
 from dtrag.delivery.api.routes import uploads
 from dtrag.governance import audit
 from dtrag.ingestion import folders, reading, sources

@@ -27,7 +27,7 @@ from tests.store import Databases
 
 SERVE = """
 import sys
-from dtrag.delivery.api.server.serve import serve
+from dtrag.delivery.api.serve import serve
 from dtrag.errors import DtragError
 from dtrag.settings import Settings
 overrides = dict(pair.split("=", 1) for pair in sys.argv[1:])

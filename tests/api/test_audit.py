@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead
-from dtrag.delivery.api.middleware.audit import UNLOGGED
+from dtrag.delivery.api.audited import UNLOGGED
 from dtrag.errors import DatabaseUnavailable
 from dtrag.governance.audit import Audit
 from tests.api.confined import CANARY, House

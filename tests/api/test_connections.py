@@ -25,9 +25,9 @@ from dtrag.delivery.api.connections import (
     Connections,
     affordable,
 )
-from dtrag.delivery.api.middleware.request_guard import BodyLimit, Pacing
-from dtrag.delivery.api.server.http_server import HttpServer
-from dtrag.delivery.api.server.serve import listen
+from dtrag.delivery.api.http_server import HttpServer
+from dtrag.delivery.api.request_guard import BodyLimit, Pacing
+from dtrag.delivery.api.serve import listen
 
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 SHORT = ConnectionLimits(idle=30, head=0.5, grace=0.5, rate=1 << 20)
@@ -263,7 +263,7 @@ async def test_accepting_pauses_while_there_are_no_descriptors(
                 raise OSError(errno.EMFILE, "Too many open files")
             return super().accept()
 
-    monkeypatch.setattr("dtrag.delivery.api.server.http_server.EXHAUSTED_S", 0.05)
+    monkeypatch.setattr("dtrag.delivery.api.http_server.EXHAUSTED_S", 0.05)
     monkeypatch.setattr(socket, "socket", Exhausted)
     async with serving(ConnectionLimits()) as server:
         assert (await head_of(await server.connect(GET % b"/"))).startswith(b"HTTP/1.1 200")

@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.middleware.authentication import OTHER_PAGE
-from dtrag.delivery.api.middleware.origins import HEADERS, METHODS, origins_of
+from dtrag.delivery.api.authentication import OTHER_PAGE
+from dtrag.delivery.api.origins import HEADERS, METHODS, origins_of
 from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure

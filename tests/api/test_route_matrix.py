@@ -22,7 +22,7 @@ from dtrag.core.access.api_key import Need, new_secret
 from dtrag.core.taxonomy.review import ReviewItem
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.middleware.authentication import SHORT
+from dtrag.delivery.api.authentication import SHORT
 from dtrag.delivery.api.permissions import OPEN, Needs
 from dtrag.settings import Settings, set_feature_flag
 from tests.api.confined import House, house

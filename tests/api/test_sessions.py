@@ -17,8 +17,8 @@ from dtrag.app import App
 from dtrag.core.access.api_key import new_secret
 from dtrag.core.access.session import IDLE, LONGEST, new_token
 from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.authentication import COOKIE
 from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
-from dtrag.delivery.api.middleware.authentication import COOKIE
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.sessions import MOST_SESSIONS, USED_EVERY, Sessions
 from dtrag.settings import Settings

@@ -18,7 +18,7 @@ from dtrag.app import App
 from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.scope import Access, Scope
 from dtrag.delivery.api.app import serve_opened
-from dtrag.delivery.api.middleware.authentication import Authentication
+from dtrag.delivery.api.authentication import Authentication
 from dtrag.isolation.library import VISITORS, Visitor
 from dtrag.isolation.scenarios import routes_tried
 from dtrag.isolation.visits import SCENARIOS, Comparison, Route, Scenario, Visit, compare

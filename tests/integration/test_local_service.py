@@ -28,11 +28,11 @@ from dtrag.app import App
 from dtrag.core.documents import Answer, SearchMetrics
 from dtrag.core.response import plain
 from dtrag.delivery import local_socket
+from dtrag.delivery.api import http_server
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.connections import ConnectionLimits, Connections
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.server import http_server
-from dtrag.delivery.api.server.owner_socket import owner_socket
+from dtrag.delivery.api.owner_socket import owner_socket
 from dtrag.delivery.cli import exit_codes, reading
 from dtrag.delivery.cli.reading import Listing, OwnApp, RunningService, Source
 from dtrag.errors import Overloaded

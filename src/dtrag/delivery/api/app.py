@@ -19,12 +19,12 @@ from dtrag import __version__
 from dtrag.adapters.error_reports import error_reports
 from dtrag.app import App, open_app
 from dtrag.delivery.api import errors
+from dtrag.delivery.api.audited import Audited
+from dtrag.delivery.api.authentication import Authentication
 from dtrag.delivery.api.clients import Forwarding, trusted_networks
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.middleware.audit import Audited
-from dtrag.delivery.api.middleware.authentication import Authentication
-from dtrag.delivery.api.middleware.origins import PUBLIC, Cors, PageOrigins, origins_of
-from dtrag.delivery.api.middleware.request_guard import BodyLimit, Guard, Pacing, RequestLog
+from dtrag.delivery.api.origins import PUBLIC, Cors, PageOrigins, origins_of
+from dtrag.delivery.api.request_guard import BodyLimit, Guard, Pacing, RequestLog
 from dtrag.delivery.api.request_tasks import cancelled
 from dtrag.delivery.api.routes import (
     agents,
@@ -36,7 +36,6 @@ from dtrag.delivery.api.routes import (
     filters,
     health,
     keys,
-    lexicon,
     openai,
     page,
     regulations,
@@ -73,7 +72,7 @@ KEYED_ROUTES = (
     review.router,
     cbr.router,
     taxonomy.router,
-    lexicon.router,
+    regulations.lexicon_router,
     agents.router,
     settings_routes.tool_router,
     filters.router,

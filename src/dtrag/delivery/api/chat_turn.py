@@ -16,10 +16,11 @@ from dtrag.core.agent import Agent
 from dtrag.core.chat import Message
 from dtrag.core.conversation import conversation_id
 from dtrag.core.documents import Answer
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import caller_of, refuse_bypass
 from dtrag.errors import InvalidInput, StorageFull
+from dtrag.pipeline.execution import AnswerOptions
 from dtrag.pipeline.run import Emit
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.retrieval.request import MAX_QUERY
@@ -89,27 +90,17 @@ async def prepare_turn(
 async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> PipelineResponse:
     """The answer, stored in its conversation. Raises `DtragError`, of these `Overloaded` under load."""
     request = PipelineRequest(query=turn.question, options=turn.options)
+    options = AnswerOptions(
+        filters=turn.filters,
+        history=turn.history,
+        history_documents=turn.history_documents,
+        emit=emit,
+        owner=turn.caller.owner,
+    )
     if turn.agent is None:
-        answer = await app.answer(
-            request,
-            scope=turn.caller.access,
-            filters=turn.filters,
-            history=turn.history,
-            history_documents=turn.history_documents,
-            emit=emit,
-            owner=turn.caller.owner,
-        )
+        answer = await app.answer(request, scope=turn.caller.access, **options)
     else:
-        answer = await app.agents.execute(
-            turn.agent,
-            request,
-            filters=turn.filters,
-            history=turn.history,
-            history_documents=turn.history_documents,
-            emit=emit,
-            owner=turn.caller.owner,
-            caller=turn.caller,
-        )
+        answer = await app.agents.execute(turn.agent, request, caller=turn.caller, **options)
     if turn.conversation_id and not answer.unfinished:
         retrieved = (passage.chunk_id.rpartition(":")[0] for passage in answer.retrieved_chunks)
         source_documents = (*retrieved, *turn.history_documents)

@@ -21,6 +21,14 @@ ReasonStatements = Annotated[tuple[Statement, ...], Field(description="The sente
 NoteStatements = Annotated[tuple[Statement, ...], Field(description="The notes with codes.")]
 
 
+class Page(BaseModel):
+    """A page of a list."""
+
+    total: int = Field(description="Number of entries of all pages.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Entries before this page.")
+
+
 class StrictBody(BaseModel):
     """A request body without unknown fields and type conversions."""
 

@@ -34,7 +34,7 @@ def up(
     """Run the HTTP service until Ctrl-C or SIGTERM."""
     settings = invocation(context).settings(host=host, port=port)
     gc.disable()  # garbage collection during imports takes a tenth of the start time
-    from dtrag.delivery.api.server.serve import serve
+    from dtrag.delivery.api.serve import serve
 
     gc.freeze()
     gc.enable()

@@ -20,13 +20,13 @@ from dtrag.core.editions import parse_date
 from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
 from dtrag.core.response import extended, response
 from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.chat_turn import note_streamed_answer
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
-from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ASK, READ, WRITE, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routes.search import search_response
-from dtrag.delivery.api.routing import JsonRoute, Offset, StrictBody, failures
+from dtrag.delivery.api.routing import JsonRoute, Offset, Page, StrictBody, failures
 from dtrag.delivery.api.schemas.search import AsOf, Filters, SearchResponse
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
 from dtrag.errors import DtragError
@@ -101,13 +101,10 @@ class AgentChange(AgentBody):
     )
 
 
-class AgentList(BaseModel):
+class AgentList(Page):
     """A page of the agents that you may see, the newest first."""
 
     agents: list[AgentView] = Field(description="The agents of this page.")
-    total: int = Field(description="Number of agents that you may see.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Agents before this page.")
 
 
 class AgentEditions(BaseModel):

@@ -14,8 +14,8 @@ from dtrag.cases.views import AddedCase, CaseExport, CasePage, notes_on
 from dtrag.core.cases.case import Case, FeedbackType, SimilarityMethod
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, Readiness
 from dtrag.core.response import extended, plain
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN, READ, WRITE, caller_of
 from dtrag.delivery.api.routing import JsonRoute, failures
 from dtrag.delivery.api.schemas.cbr import (

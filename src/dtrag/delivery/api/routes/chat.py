@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from dtrag.core.answer_feedback import MAX_REASON
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.chat_turn import (
     ChatTurn,
     add_turn_subjects,
@@ -20,7 +21,6 @@ from dtrag.delivery.api.chat_turn import (
     prepare_turn,
 )
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import JsonRoute, failures

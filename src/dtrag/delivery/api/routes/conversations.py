@@ -13,14 +13,14 @@ from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.conversation import Conversation, Turn
 from dtrag.core.response import Moment, extended, response
 from dtrag.core.trace import Trace
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.routing import Offset, failures
+from dtrag.delivery.api.routing import Offset, Page, failures
 from dtrag.pipeline.conversations import MAX_LISTED
 from dtrag.pipeline.traces import MAX_LISTED as MAX_TRACES
 
-router = APIRouter(tags=["conversations"])
+router = APIRouter(tags=["conversations"], dependencies=READ)
 
 
 class TurnShape(BaseModel):
@@ -52,13 +52,10 @@ class TurnShape(BaseModel):
         )
 
 
-class ConversationList(BaseModel):
+class ConversationList(Page):
     """A page of your conversations, the newest first."""
 
     conversations: list[Conversation] = Field(description="The conversations of this page.")
-    total: int = Field(description="Number of all your conversations.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Conversations before this page.")
 
 
 class ConversationResponse(BaseModel):
@@ -68,7 +65,7 @@ class ConversationResponse(BaseModel):
     messages: list[TurnShape] = Field(description="The stored questions with their answers, oldest first.")
 
 
-@router.get("/conversations", responses=failures(403, 422, 503), dependencies=READ)
+@router.get("/conversations", responses=failures(403, 422, 503))
 async def conversations(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="Maximum number of entries.")] = 100,
@@ -79,7 +76,7 @@ async def conversations(
     return ConversationList(conversations=page, total=total, limit=limit, offset=offset)
 
 
-@router.get("/conversations/{conversation_id}", responses=failures(403, 404, 422, 503), dependencies=READ)
+@router.get("/conversations/{conversation_id}", responses=failures(403, 404, 422, 503))
 async def conversation(request: Request, conversation_id: str) -> ConversationResponse:
     """One of your conversations. Answers that rest on documents that you may no longer see are withheld."""
     stored, turns = await app_of(request).conversations.get(conversation_id, caller=caller_of(request))
@@ -92,12 +89,7 @@ async def conversation(request: Request, conversation_id: str) -> ConversationRe
     )
 
 
-@router.delete(
-    "/conversations/{conversation_id}",
-    status_code=204,
-    responses=failures(403, 404, 422, 503),
-    dependencies=READ,
-)
+@router.delete("/conversations/{conversation_id}", status_code=204, responses=failures(403, 404, 422, 503))
 async def delete_conversation(request: Request, conversation_id: str) -> Response:
     """Delete one of your conversations with everything stored of it."""
     await app_of(request).conversations.delete(conversation_id, caller=caller_of(request))

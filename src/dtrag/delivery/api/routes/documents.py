@@ -14,7 +14,7 @@ from dtrag.core.documents import DocumentSummary, DocumentWithText
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, WRITE, caller_of, refuse_bypass
-from dtrag.delivery.api.routing import MAX_OFFSET, Offset, failures
+from dtrag.delivery.api.routing import MAX_OFFSET, Offset, Page, failures
 from dtrag.governance.visibility import Visibility
 from dtrag.retrieval.document_texts import MAX_CHARACTERS, MAX_PASSAGES
 
@@ -93,13 +93,10 @@ async def documents(request: Request, query: Annotated[ListQuery, Query()]) -> D
 _SPAN = f"in code points of the document's text; at most {MAX_CHARACTERS:,} after the start"
 
 
-class PassageList(BaseModel):
+class PassageList(Page):
     """A page of the passages of a document."""
 
     passages: list[PassageSpan] = Field(description="The passages of this page.")
-    total: int = Field(description="Number of passages of the document.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Passages before this page.")
 
 
 @router.get("/documents/{document_id}/text", responses=failures(404, 422, 503), dependencies=READ)

@@ -10,17 +10,17 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from dtrag.core.access.api_key import LOCAL, Caller, KeyView, NewKeyView, Role
 from dtrag.core.access.session import csrf_of
+from dtrag.delivery.api.audited import add_subjects
+from dtrag.delivery.api.authentication import delete_cookie, set_cookie, token_of
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.middleware.authentication import delete_cookie, set_cookie, token_of
-from dtrag.delivery.api.middleware.origins import is_own
+from dtrag.delivery.api.origins import is_own
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.errors import Forbidden, Unauthorized
 from dtrag.governance.api_keys import MAX_NAME, MAX_ORIGINS, MAX_PATHS, MAX_RATE
 from dtrag.governance.sessions import SignedIn
 
-router = APIRouter(route_class=JsonRoute, tags=["keys"])
+router = APIRouter(route_class=JsonRoute, tags=["keys"], dependencies=ADMIN_WHOLE_TREE)
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -63,19 +63,14 @@ class KeyList(BaseModel):
     keys: list[KeyView] = Field(description="The keys.")
 
 
-@router.get("/keys", responses=failures(403, 503), dependencies=ADMIN_WHOLE_TREE)
+@router.get("/keys", responses=failures(403, 503))
 async def keys(request: Request) -> KeyList:
     """All keys, the newest first; revoked and expired ones stay in the list. Secrets are not stored."""
     now = datetime.now(UTC)
     return KeyList(keys=[key.view(now) for key in await app_of(request).keys.every()])
 
 
-@router.post(
-    "/keys",
-    status_code=201,
-    responses=failures(400, 403, 404, 409, 413, 415, 422, 503, 507),
-    dependencies=ADMIN_WHOLE_TREE,
-)
+@router.post("/keys", status_code=201, responses=failures(400, 403, 404, 409, 413, 415, 422, 503, 507))
 async def create(request: Request, body: NewKey) -> NewKeyView:
     """Create a key. Its secret is in this response only.
 
@@ -96,7 +91,7 @@ async def create(request: Request, body: NewKey) -> NewKeyView:
     return NewKeyView.of(created.key.view(datetime.now(UTC)), created.secret, created.unresolved)
 
 
-@router.delete("/keys/{name:path}", responses=failures(403, 404, 422, 503), dependencies=ADMIN_WHOLE_TREE)
+@router.delete("/keys/{name:path}", responses=failures(403, 404, 422, 503))
 async def revoke(request: Request, name: str) -> KeyView:
     """Revoke the valid key with this name, with all its sessions."""
     revoked = await app_of(request).keys.revoke(name, by=caller_of(request))

@@ -16,8 +16,8 @@ from starlette.responses import Response
 
 from dtrag.core.agent import Agent
 from dtrag.delivery.api import chat_turn
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import JsonRoute, failures

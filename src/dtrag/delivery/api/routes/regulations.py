@@ -1,28 +1,33 @@
-"""`/regulations`: Korean regulations, one article with its whole text, citations, and a search for articles."""
+"""`/regulations`: Korean regulations, their articles and citations; `/lexicon`: own entries of the lexicon."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Literal, TypeVar
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from dtrag.core.documents import SearchResult
+from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.provisions import ProvisionCitation, RegulationOutline, RegulationSummary, ShownProvision, listed
 from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.verification import Verification
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.permissions import READ, caller_of
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.routing import QUESTION_FAILURES, JsonRoute, Offset, StrictBody, failures
+from dtrag.delivery.api.routing import QUESTION_FAILURES, JsonRoute, Offset, Page, StrictBody, failures
 from dtrag.delivery.api.schemas.search import AsOf, Text
 from dtrag.regulations.korean.citations import Kind
+from dtrag.regulations.korean.own_entries import MAX_ENTRIES, MAX_FORMS, MAX_LENGTH, MAX_OFFICIAL, MIN_LENGTH
 from dtrag.regulations.korean.verification.check import MAX_TEXT
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 
 T = TypeVar("T")
+MAX_LIMIT = 1_000
+MAX_REFERENCE = 500
+"""Characters of a reference or name; names in books have at most 60."""
 AsOfDay = Annotated[
     str | None,
     Query(
@@ -31,9 +36,11 @@ AsOfDay = Annotated[
         description="Regulations as they were valid on this day, such as 2024-03-01; without it today's.",
     ),
 ]
-MAX_LIMIT = 1_000
-MAX_REFERENCE = 500
-"""Characters of a reference or name; names in books have at most 60."""
+OnlyRegulation = Annotated[
+    str | None,
+    Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
+]
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")]
 
 router = APIRouter(route_class=JsonRoute, tags=["regulations"])
 
@@ -73,38 +80,29 @@ class VerificationBody(StrictBody):
     as_of: AsOf = None
 
 
-class RegulationPage(BaseModel):
+class RegulationPage(Page):
     """A page of the regulations, by name."""
 
     regulations: list[RegulationSummary] = Field(description="The regulations of this page.")
-    total: int = Field(description="Number of regulations that you may see.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Regulations before this page.")
 
 
-class CitationsResponse(BaseModel):
+class CitationsResponse(Page):
     """A page of the citations of one regulation or of all, in the order of the text."""
 
     citations: list[ProvisionCitation] = Field(description="The citations of this page.")
-    total: int = Field(description="Number of citations of all pages.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Citations before this page.")
 
 
-class StaleResponse(BaseModel):
+class StaleResponse(Page):
     """A page of the citations that are older than what they cite."""
 
     stale: list[StaleCitation] = Field(description="The citations of this page.")
-    total: int = Field(description="Number of such citations.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Citations before this page.")
 
 
 @router.get("/regulations", responses=failures(422, 503), dependencies=READ)
 async def regulations(
     request: Request,
     *,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    limit: Limit = 100,
     offset: Offset = 0,
     as_of: AsOfDay = None,
     name: Annotated[
@@ -165,10 +163,7 @@ async def outline(
 async def citations(
     request: Request,
     *,
-    regulation: Annotated[
-        str | None,
-        Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
-    ] = None,
+    regulation: OnlyRegulation = None,
     to: Annotated[
         str | None,
         Query(
@@ -179,7 +174,7 @@ async def citations(
     ] = None,
     kind: Annotated[Kind | None, Query(description="Only citations of this kind.")] = None,
     as_of: AsOfDay = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    limit: Limit = 100,
     offset: Offset = 0,
 ) -> CitationsResponse:
     """The citations of articles, appendices and addenda, with the provisions that they mean."""
@@ -212,12 +207,9 @@ async def diff(
 @router.get("/regulations/stale", responses=failures(404, 422, 503), dependencies=READ)
 async def stale(
     request: Request,
-    regulation: Annotated[
-        str | None,
-        Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
-    ] = None,
+    regulation: OnlyRegulation = None,
     as_of: AsOfDay = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    limit: Limit = 100,
     offset: Offset = 0,
 ) -> StaleResponse:
     """Citations of provisions that were amended after the citing provision, or repealed."""
@@ -280,3 +272,62 @@ async def _admitted(request: Request, read: Callable[[], Awaitable[T]]) -> T:
             return await read()
 
     return await until_gone(request, service_of(request).in_flight, run())
+
+
+lexicon_router = APIRouter(route_class=JsonRoute, tags=["lexicon"], dependencies=ADMIN_WHOLE_TREE)
+MAX_NUMBER = 2**31 - 1
+Word = Annotated[str, Field(min_length=MIN_LENGTH, max_length=MAX_LENGTH)]
+
+
+class NewEntry(StrictBody):
+    """An entry to add."""
+
+    spoken: list[Word] = Field(
+        min_length=1,
+        max_length=MAX_FORMS,
+        description="Everyday forms of one or more word beginnings, such as `책을 잃어버`; verbs match in all forms.",
+    )
+    official: list[Word] = Field(
+        min_length=1, max_length=MAX_OFFICIAL, description="The words of the regulations, the best one first."
+    )
+
+
+class AddEntriesBody(StrictBody):
+    """Entries to add."""
+
+    entries: list[NewEntry] = Field(
+        min_length=1,
+        max_length=MAX_ENTRIES,
+        description="Those that exist already in the same form are left out; others with the same form are a 409.",
+    )
+
+
+class EntryList(BaseModel):
+    """Own entries of the lexicon."""
+
+    entries: list[LexiconEntry] = Field(description="The entries, by number.")
+
+
+@lexicon_router.get("/lexicon", responses=failures(403, 503))
+async def entries(request: Request) -> EntryList:
+    """The own entries, by number; the built-in ones are shown by `dtrag lexicon list`."""
+    return EntryList(entries=await app_of(request).lexicon.entries())
+
+
+@lexicon_router.post("/lexicon", status_code=201, responses=failures(400, 403, 409, 413, 415, 422, 503, 507))
+async def add(request: Request, body: AddEntriesBody) -> EntryList:
+    """Add all entries, or none if one is wrong; returns the new ones. They apply to the next question."""
+    words = [(entry.spoken, entry.official) for entry in body.entries]
+    added = await app_of(request).lexicon.add_all(words, by=caller_of(request))
+    add_subjects(request, [str(entry.number) for entry in added])
+    return EntryList(entries=added)
+
+
+@lexicon_router.delete("/lexicon/{number}", status_code=204, responses=failures(403, 404, 422, 503))
+async def remove(
+    request: Request, number: Annotated[int, Path(ge=1, le=MAX_NUMBER, description="The number of the entry.")]
+) -> Response:
+    """Remove an entry. This applies to the next question."""
+    add_subjects(request, [str(number)])
+    await app_of(request).lexicon.remove(number, by=caller_of(request))
+    return Response(status_code=204)

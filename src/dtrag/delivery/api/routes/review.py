@@ -11,7 +11,7 @@ from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, ReviewItem
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import READ, WRITE, caller_of
-from dtrag.delivery.api.routing import JsonRoute, Offset, StrictBody, failures
+from dtrag.delivery.api.routing import JsonRoute, Offset, Page, StrictBody, failures
 from dtrag.governance.review import MAX_LIMIT, MAX_TEXT
 from dtrag.governance.review_answers import HASH_PATTERN, MAX_CHUNK_ID, MAX_PASSAGES
 
@@ -114,13 +114,10 @@ class CorrectBody(ReviewApproveBody):
         return self
 
 
-class ItemList(BaseModel):
+class ItemList(Page):
     """A page of pending items, least confident first."""
 
     items: list[ReviewItem] = Field(description="The items of this page.")
-    total: int = Field(description="Number of all pending items.")
-    limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Items before this page.")
 
 
 @router.get("/review", responses=failures(403, 422, 503), dependencies=WRITE)

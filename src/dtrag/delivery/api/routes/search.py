@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 from dtrag.cases.neural_selector import MAX_HITS, MODES, CaseHit, CaseSearch
 from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.errors import ValidationProblem, sentence, validation_sentence
-from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import QUESTION_FAILURES, JsonRoute, failures

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.delivery.texts import korean_settings, korean_statements

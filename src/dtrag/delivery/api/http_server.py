@@ -28,7 +28,7 @@ from dtrag.delivery.api.connections import (
     refusal,
     too_many_connections,
 )
-from dtrag.delivery.api.server.owner_socket import OwnerSocket, is_owner
+from dtrag.delivery.api.owner_socket import OwnerSocket, is_owner
 
 
 class HttpProtocol(H11Protocol):

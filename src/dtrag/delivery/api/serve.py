@@ -23,8 +23,8 @@ from dtrag import logs
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.connections import ConnectionLimits, Connections, affordable, raise_descriptor_limit
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.server.http_server import HttpServer
-from dtrag.delivery.api.server.owner_socket import owner_socket
+from dtrag.delivery.api.http_server import HttpServer
+from dtrag.delivery.api.owner_socket import owner_socket
 from dtrag.errors import CannotListen
 from dtrag.settings import Settings
 

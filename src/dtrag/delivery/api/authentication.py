@@ -23,7 +23,7 @@ from dtrag.core.access.session import LONGEST, is_csrf_of
 from dtrag.core.rate_limit import Allowance
 from dtrag.delivery.api.clients import RequestLimits, is_local
 from dtrag.delivery.api.errors import detail_of, error_response
-from dtrag.delivery.api.middleware.origins import PageOrigins
+from dtrag.delivery.api.origins import PageOrigins
 from dtrag.delivery.api.permissions import is_open
 from dtrag.delivery.api.request_tasks import within
 from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, StaleSession, TooManyRequests, Unauthorized

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dtrag import logs
 from dtrag.delivery.api.connections import ALWAYS_ANSWERED, ConnectionLimits
 from dtrag.delivery.api.errors import error_response, protocol_of
-from dtrag.delivery.api.middleware.origins import PageOrigins, authority_of
+from dtrag.delivery.api.origins import PageOrigins, authority_of
 from dtrag.delivery.api.prometheus import RequestTelemetry
 from dtrag.governance.api_keys import Keys
 
