@@ -9,7 +9,7 @@ import typer
 
 from dtrag.core.response import plain
 from dtrag.delivery.cli.console import Facts, Rows, data, plural, show_json, show_result
-from dtrag.delivery.cli.context import Json, Offset, with_app
+from dtrag.delivery.cli.context import Json, ListedId, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dtrag.core.taxonomy.tree import Taxonomy
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Agents: experts on branches of your documents.")
-
-AgentId = Annotated[str, typer.Argument(metavar="ID", help="The id from the list.", show_default=False)]
 
 
 @app.command("create")
@@ -75,7 +73,7 @@ def list_agents(
 
 
 @app.command("show")
-def show_agent(context: typer.Context, agent_id: AgentId, as_json: Json = False) -> int:
+def show_agent(context: typer.Context, agent_id: ListedId, as_json: Json = False) -> int:
     """Show an agent: its manifest, and today's usage of its models."""
 
     async def load(opened: App) -> tuple[Agent, SpendingToday, Taxonomy]:
@@ -106,7 +104,7 @@ def show_agent(context: typer.Context, agent_id: AgentId, as_json: Json = False)
 @app.command("export")
 def export(
     context: typer.Context,
-    agent_id: AgentId,
+    agent_id: ListedId,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it to this file.", show_default="stdout")
     ] = None,
@@ -126,7 +124,7 @@ def export(
 
 
 @app.command("delete")
-def delete(context: typer.Context, agent_id: AgentId, as_json: Json = False) -> int:
+def delete(context: typer.Context, agent_id: ListedId, as_json: Json = False) -> int:
     """Delete an agent with all its editions; documents stay."""
     with_app(context, lambda opened: opened.agents.delete(agent_id))
     return show_result(as_json, {"deleted": agent_id}, f"Deleted {agent_id}")
@@ -135,7 +133,7 @@ def delete(context: typer.Context, agent_id: AgentId, as_json: Json = False) -> 
 @app.command("search")
 def search(
     context: typer.Context,
-    agent_id: AgentId,
+    agent_id: ListedId,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words or a question.", show_default=False)],
     top_k: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Number of passages.", show_default="final_topk")
@@ -148,12 +146,10 @@ def search(
         return await opened.agents.search(await opened.agents.get(agent_id), query, top_k)
 
     results, metrics = with_app(context, run_search)
-    from dtrag.core.response import plain
     from dtrag.delivery.cli.search import as_json_rows, show, show_notes
 
     if as_json:
-        rows, metrics_row = as_json_rows(results), plain(metrics)
-        show_json({"agent_id": agent_id, "query": query, "results": rows, "metrics": metrics_row})
+        show_json({"agent_id": agent_id, "query": query, "results": as_json_rows(results), "metrics": metrics})
     else:
         show(results)
     show_notes(metrics, empty=False)

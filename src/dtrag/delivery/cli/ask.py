@@ -50,7 +50,6 @@ def ask(
     On a terminal the answer fits the screen: the text and one line per source.
     Exit code 5: the time limit was reached.
     """
-    from dtrag.core.response import plain
     from dtrag.delivery.cli.reading import Source, check_categories, is_empty, read
 
     text = question_of(question)
@@ -64,7 +63,7 @@ def ask(
     console = data()
     notes = notes_on(answer, empty=empty, full=full)
     if as_json:
-        show_json(plain(answer))
+        show_json(answer)
     elif console.is_terminal and not full:
         show_short(answer, console, notes)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.console import Rows, data, facts, note, plural, safe, show_json, show_result
+from dtrag.delivery.cli.console import Rows, data, facts, note, plural, progress, safe, show_json, show_result
 from dtrag.delivery.cli.context import Json, invocation, run_async, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput
@@ -64,7 +64,6 @@ def verify(
     --expect the next run also detects lines removed from the end.
     """
     from dtrag.core.access.audit_chain import ChainHead
-    from dtrag.delivery.cli.console import progress
 
     expected = ChainHead.parse(expect) if expect else None
 
@@ -107,7 +106,6 @@ def isolation(
     async def run() -> Proof:
         from dtrag.app import open_app
         from dtrag.delivery.api.app import serve_opened
-        from dtrag.delivery.cli.console import progress
         from dtrag.isolation.live import check_live
         from dtrag.isolation.proof import prove
 

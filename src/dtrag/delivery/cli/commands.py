@@ -12,7 +12,6 @@ from dtrag.delivery.cli import (
     agents,
     ask,
     audit,
-    calibrate,
     cbr,
     documents,
     evaluate,
@@ -92,4 +91,4 @@ app.add_typer(installation.models_app, name="models")
 app.command()(installation.licences)
 app.add_typer(evaluate.app, name="eval")
 app.command()(ingest.reindex)
-app.command()(calibrate.calibrate)
+app.command()(evaluate.calibrate)

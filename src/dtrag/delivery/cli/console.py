@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urlsplit
 
+import typer
+
 from dtrag.core.response import plain
 from dtrag.delivery.cli.exit_codes import OK, OutputClosed
 
@@ -69,7 +71,14 @@ class Facts:
     rows: Iterable[tuple[str, str]]
 
 
-def show_result(as_json: bool, value: object, *parts: Rows | Facts | str, notes: Iterable[str] = ()) -> int:
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """A text for a file or another command, printed as it is."""
+
+    text: str
+
+
+def show_result(as_json: bool, value: object, *parts: Rows | Facts | Verbatim | str, notes: Iterable[str] = ()) -> int:
     """Print what a command did: with `--json` the object, else the parts on stdout and the notes on stderr; returns OK.
 
     Empty parts and notes are left out.
@@ -85,6 +94,8 @@ def show_result(as_json: bool, value: object, *parts: Rows | Facts | str, notes:
             console.print(table(part.columns, part.rows, whole=part.whole))
         elif console is not None and isinstance(part, Facts):
             console.print(facts(part.rows))
+        elif isinstance(part, Verbatim):
+            typer.echo(part.text, nl=False)
     for text in notes:
         if text:
             note(text)
@@ -251,6 +262,13 @@ def progress(label: str, console: Console | None = None) -> Iterator[Update]:
         yield update
 
 
+@contextmanager
+def counted_progress(label: str, noun: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many things of a known number are done while the block runs."""
+    with progress(label) as update:
+        yield lambda done, total: update(done, total, f"{done:,}/{total:,} {noun}")
+
+
 def _progress_lines(label: str, console: Console) -> Update:
     last = time.monotonic()
 
@@ -290,10 +308,8 @@ async def fill_vectors(opened: App, *, wait: bool = True) -> None:
     left = ""
     try:
         if wait:
-            with progress("Vectors") as update:
-                filled = await opened.vectors.fill(
-                    lambda made, pending: update(made, made + pending, f"{made:,}/{made + pending:,} passages")
-                )
+            with counted_progress("Vectors", "passages") as show:
+                filled = await opened.vectors.fill(lambda made, pending: show(made, made + pending))
             left = "the running service makes" if filled.served else ""
         else:
             left = "the next `dtrag ingest` or a service makes"

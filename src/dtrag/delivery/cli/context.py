@@ -30,6 +30,8 @@ Categories = Annotated[
     list[str] | None,
     typer.Option("--category", metavar="PATH", help='Only this branch, such as "AI/ML"; may be repeated.'),
 ]
+Category = Annotated[str | None, typer.Option(metavar="PATH", help='Only this branch, such as "AI/ML".')]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 AsOf = Annotated[
     str | None,
     typer.Option(
@@ -39,6 +41,8 @@ AsOf = Annotated[
         show_default=False,
     ),
 ]
+ListedId = Annotated[str, typer.Argument(metavar="ID", help="The id from the list.", show_default=False)]
+ListedName = Annotated[str, typer.Argument(metavar="NAME", help="The name from the list.", show_default=False)]
 Offset = Annotated[int, typer.Option(min=0, help="Number of entries to skip.")]
 
 
@@ -92,6 +96,23 @@ def question_of(words: Sequence[str]) -> str:
     if not text:
         raise InvalidInput("Standard input is empty: it contains no question.")
     return text
+
+
+def confirmed(question: str, refusal: str) -> bool:
+    """Whether the user agrees. Raises `InvalidInput` with the refusal where there is no terminal to ask on."""
+    if not sys.stdin.isatty():
+        raise InvalidInput(refusal)
+    return typer.confirm(question, err=True)
+
+
+def text_of(file: Path, most_bytes: int, too_large: str, advice: str) -> str:
+    """The text of a file. Raises `InvalidInput` with `too_large` or, for what is not text, with `advice`."""
+    try:
+        if file.stat().st_size > most_bytes:
+            raise InvalidInput(f"{file.name} is too large for {too_large}")
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file.name} cannot be read as UTF-8 text. {advice}") from error
 
 
 def with_app(context: typer.Context, work: Callable[[App], Awaitable[T]]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -26,9 +25,9 @@ from dtrag.delivery.cli.console import (
     show_result,
     table,
 )
-from dtrag.delivery.cli.context import Direct, Json, Offset, with_app
+from dtrag.delivery.cli.context import Category, Direct, Json, ListedId, Offset, Yes, confirmed, with_app
 from dtrag.delivery.cli.exit_codes import OK
-from dtrag.errors import InvalidInput, NotFound
+from dtrag.errors import NotFound
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +53,6 @@ SHOWN = 10
 """Number of documents in a preview."""
 
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]
-DocumentId = Annotated[str, typer.Argument(metavar="ID", help="The id from the list.", show_default=False)]
 
 
 @app.callback()
@@ -76,7 +74,7 @@ def list_documents(
         str, typer.Argument(metavar="[TEXT]", help="Text in the title or in the path of the file, in any case.")
     ] = "",
     *,
-    category: Annotated[str | None, typer.Option(metavar="PATH", help='Only this branch, such as "AI/ML".')] = None,
+    category: Category = None,
     content_type: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,9 +105,7 @@ def list_documents(
 
 
 @app.command("show")
-def show_document(
-    context: typer.Context, document_id: DocumentId, direct: Direct = False, as_json: Json = False
-) -> int:
+def show_document(context: typer.Context, document_id: ListedId, direct: Direct = False, as_json: Json = False) -> int:
     """Show one document with its text."""
     from dtrag.delivery.cli.reading import read
 
@@ -138,8 +134,8 @@ def delete_documents(
         ),
     ] = None,
     *,
-    category: Annotated[str | None, typer.Option(metavar="PATH", help='Only this branch, such as "AI/ML".')] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    category: Category = None,
+    yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted, but delete nothing.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -166,7 +162,9 @@ def delete_documents(
 
     selected, deleted = with_app(context, select)
     if selected and ask:
-        if not _confirmed(selected):
+        _preview(selected)
+        refusal = "Nothing was deleted: there is no terminal to ask on. Add --yes to delete these documents."
+        if not confirmed("Delete these documents?", refusal):
             return OK
         deleted = with_app(context, lambda opened: delete(opened, selected))
     if dry_run and not as_json:
@@ -189,14 +187,6 @@ def _preview(selected: Sequence[DocumentSummary]) -> None:
     notes().print(table(("Title", "Category", "Source"), rows[:SHOWN]))
     more = f", {len(rows) - SHOWN:,} of them not shown (--dry-run --json lists all)" if len(rows) > SHOWN else ""
     note(f"{plural(len(rows), 'document')}{more}")
-
-
-def _confirmed(selected: Sequence[DocumentSummary]) -> bool:
-    """Show what would be deleted and ask. Raises `InvalidInput` without a terminal."""
-    _preview(selected)
-    if not sys.stdin.isatty():
-        raise InvalidInput("Nothing was deleted: there is no terminal to ask on. Add --yes to delete these documents.")
-    return typer.confirm("Delete these documents?", err=True)
 
 
 def _show_page(page: Documents, *, selects: bool) -> None:

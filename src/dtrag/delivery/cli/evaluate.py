@@ -1,8 +1,9 @@
-"""`dtrag eval retrieval`, `answers` and `quality`: measure quality on judged questions."""
+"""`dtrag eval`: measure quality on judged questions. `dtrag calibrate`: fit the confidence to your documents."""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -10,9 +11,10 @@ import typer
 
 from dtrag.core.response import plain
 from dtrag.core.statements import Statement
-from dtrag.delivery.cli.console import Rows, show_result
+from dtrag.delivery.cli.console import Facts, Rows, counted_progress, ingest_progress, note, show_result
 from dtrag.delivery.cli.context import Json, run_async, with_app
 from dtrag.delivery.cli.eval_options import EvaluationCall, Must, evaluation, run_of
+from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.delivery.cli.search import Mode
 from dtrag.errors import InvalidInput
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from dtrag.core.documents import SearchMetrics, SearchResult
     from dtrag.core.evaluation_run import EvaluationRun, RunRow, RunSummary
     from dtrag.evaluation.answers import AnswerMeasures, AnswerSet
+    from dtrag.evaluation.calibration import Calibrated
     from dtrag.evaluation.case_memory import AskedQuestion, MeasurementPlan
     from dtrag.evaluation.retrieval import RetrievalMeasures, RetrievalSet
     from dtrag.settings import Settings
@@ -59,7 +62,6 @@ def retrieval(
 async def indexed(settings: Settings, corpus: Path) -> AsyncIterator[tuple[App, list[str]]]:
     """An app with the corpus in a temporary database, and the notes on its ingestion."""
     from dtrag.app import open_throwaway
-    from dtrag.delivery.cli.console import ingest_progress
 
     async with open_throwaway(settings) as app:
         with ingest_progress("Indexing the corpus") as update:
@@ -75,7 +77,6 @@ async def _measure(
     settings: Settings, dataset: RetrievalSet, mode: str
 ) -> tuple[RetrievalMeasures, list[str], EvaluationRun]:
     from dtrag.core.access.confinement import OWNER
-    from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.retrieval import evaluate
 
     async with indexed(settings, dataset.corpus) as (app, ingest_notes):
@@ -84,12 +85,12 @@ async def _measure(
             return await app.search(text, top_k, mode=mode, scope=OWNER)
 
         rows: list[RunRow] = []
-        with progress("Searching") as advance:
+        with counted_progress("Searching", "queries") as advance:
             measured, notes = await evaluate(
                 search,
                 dataset,
                 mode,
-                lambda done, total: advance(done, total, f"{done:,}/{total:,} queries"),
+                advance,
                 on_row=rows.append,
             )
         return measured, ingest_notes + notes, run_of(app, "retrieval", dataset.name, rows, mode=mode)
@@ -118,7 +119,6 @@ def answers(call: EvaluationCall, *, must: Must = None) -> int:
 async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasures, list[str], EvaluationRun]:
     from dtrag.core.access.confinement import OWNER
     from dtrag.core.access.scope import EVERYTHING
-    from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.answers import evaluate_answers
 
     async with indexed(settings, dataset.corpus) as (app, ingest_notes):
@@ -131,13 +131,13 @@ async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasur
             return await app.index.fetch(chunk_ids, EVERYTHING, taxonomy)
 
         rows: list[RunRow] = []
-        with progress("Asking") as advance:
+        with counted_progress("Asking", "questions") as advance:
             measured, notes = await evaluate_answers(
                 app.ask,
                 read_text,
                 read_passages,
                 dataset,
-                lambda done, total: advance(done, total, f"{done:,}/{total:,} questions"),
+                advance,
                 on_row=rows.append,
             )
         return measured, ingest_notes + notes, run_of(app, "answers", dataset.name, rows)
@@ -195,7 +195,6 @@ def quality(
 
 async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRun, list[str]]:
     from dtrag.core.access.confinement import OWNER
-    from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.quality import RAGQualityEvaluator
     from dtrag.evaluation.quality_set import evaluate_quality
 
@@ -204,13 +203,13 @@ async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRu
         async def contexts(text: str, top_k: int) -> list[SearchResult]:
             return (await app.search(text, top_k, scope=OWNER, highlights=False))[0]
 
-        with progress("Asking") as advance:
+        with counted_progress("Asking", "questions") as advance:
             rows = await evaluate_quality(
                 app.ask,
                 contexts,
                 RAGQualityEvaluator(app.judge),
                 dataset,
-                lambda done, total: advance(done, total, f"{done:,}/{total:,} questions"),
+                advance,
             )
         failed = sum(bool(row.details["degraded"]) for row in rows)
         if failed:
@@ -252,18 +251,17 @@ def cbr(
 async def _measure_cases(
     settings: Settings, dataset: RetrievalSet, plan: MeasurementPlan
 ) -> tuple[EvaluationRun, Mapping[str, int], list[str]]:
-    from dtrag.delivery.cli.console import progress
     from dtrag.evaluation.case_memory import evaluate_case_memory, rows
     from dtrag.settings import set_feature_flag
 
     async with indexed(settings, dataset.corpus) as (opened, notes):
         try:
-            with progress("Asking") as advance:
+            with counted_progress("Asking", "questions") as advance:
                 measured = await evaluate_case_memory(
                     dataset.questions,
                     _AppMemory(opened),
                     plan,
-                    lambda done, total: advance(done, total, f"{done:,}/{total:,} questions"),
+                    advance,
                 )
         finally:
             set_feature_flag(FLAG, None)
@@ -326,3 +324,107 @@ class _AppMemory:
         for item in items:
             if item.kind == "answer" and item.proposal["question"] == answer.question:
                 await self._app.review.correct(str(item.item_id), passages=chunk_ids)
+
+
+METHODS = {
+    "shipped": "as shipped: no fit was better",
+    "line": "shipped, with a fitted intercept and slope",
+    "weights": "fitted weights",
+}
+
+
+def calibrate(
+    context: typer.Context,
+    questions: Annotated[
+        Path | None,
+        typer.Argument(metavar="[QUESTIONS.jsonl]", help="Judged questions, one per line.", show_default=False),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only measure, change nothing.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Return to the shipped confidence.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Fit the confidence to your documents.
+
+    A line is {"question": "...", "answerable": false}, or names the answer:
+    {"question": "...", "document": "..."} or "answer". At least 20 lines, better
+    75. It takes effect with the next question, in every process.
+    """
+    if reset == (questions is not None) or (reset and dry_run):
+        raise typer.BadParameter("give either a file of questions (with or without --dry-run), or --reset alone")
+    if questions is None:
+        return _reset(context, as_json)
+    from dtrag.evaluation.calibration import read_questions
+
+    judged = read_questions(questions)
+
+    async def fit(opened: App) -> Calibrated:
+        with counted_progress("Asking", "questions") as advance:
+            return await opened.calibrate(judged, lambda done: advance(done, len(judged)), keep=not dry_run)
+
+    result = with_app(context, fit)
+    refusals = [
+        f"Refused for model {refusal.model} ({METHODS[refusal.method]}): {'; '.join(refusal.reasons)}."
+        for refusal in result.refusals
+    ]
+    show_result(as_json, as_dict(result, stored=result.helps and not dry_run), Facts(_rows(result)), notes=refusals)
+    if result.missed:
+        note(
+            f"For {result.missed:,} answerable questions the answer was not among the retrieved passages: "
+            "they count as unanswered."
+        )
+    note(_outcome(result, dry_run))
+    return OK if dry_run or result.helps else FAILURE
+
+
+def _outcome(result: Calibrated, dry_run: bool) -> str:
+    if dry_run:
+        return "Nothing was changed (--dry-run)."
+    if result.helps:
+        return "Active from the next question on."
+    return "Nothing was changed: no fit is better than the shipped confidence. More questions may help."
+
+
+def _reset(context: typer.Context, as_json: bool) -> int:
+    was_calibrated = with_app(context, lambda opened: opened.uncalibrate())
+    done = "Back to the shipped confidence." if was_calibrated else "There was no calibration: nothing to reset."
+    return show_result(as_json, {"reset": was_calibrated}, done)
+
+
+def as_dict(result: Calibrated, *, stored: bool) -> Mapping[str, object]:
+    """The JSON object of a calibration. Fitted values are null where the shipped confidence stays."""
+    models = [
+        {
+            "model": name,
+            "method": method,
+            "intercept": model.intercept if (model := result.models.get(name)) else None,
+            "weights": model.weights if model else None,
+            "thresholds": result.thresholds.get(name),
+        }
+        for name, method in result.methods.items()
+    ]
+    return {
+        "questions": result.questions,
+        "cases": result.kinds,
+        "missed": result.missed,
+        "before": result.before,
+        "after": result.after,
+        "models": models,
+        "refused": result.refusals,
+        "kept": stored,
+    }
+
+
+def _rows(result: Calibrated) -> list[tuple[str, str]]:
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in result.kinds.items())
+    rows = [("questions", f"{result.questions:,}"), ("cases", kinds)]
+    names = {
+        "auroc": "AUROC (1 is best, .5 a coin)",
+        "selective_risk": "wrong among answered",
+        "abstention": "abstention on unanswerable",
+        "calibration_error": "calibration error (0 is best)",
+        "log_loss": "log loss (0 is best)",
+        "coverage_at_95": "coverage at .95 correct",
+    }
+    before, after = asdict(result.before), asdict(result.after)
+    rows += [(label, f"{before[name]:.3f} before, {after[name]:.3f} after") for name, label in names.items()]
+    return rows + [(f"model {name}", METHODS[method]) for name, method in result.methods.items()]

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from dtrag.delivery.cli.console import data, fill_vectors, note, plural, safe, show_json, show_result
-from dtrag.delivery.cli.context import Json, with_app
+from dtrag.delivery.cli.console import (
+    Verbatim,
+    counted_progress,
+    data,
+    fill_vectors,
+    note,
+    plural,
+    safe,
+    show_json,
+    show_result,
+)
+from dtrag.delivery.cli.context import Category, Json, Yes, confirmed, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput
 
@@ -25,8 +34,6 @@ app = typer.Typer(
     rich_markup_mode=None, no_args_is_help=True, help="Imagined everyday questions, with which searches compare."
 )
 
-Category = Annotated[str | None, typer.Option(metavar="PATH", help='Only this branch, such as "AI/ML".')]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 SHOWN = 50
 """Passages that `list` prints as text."""
 
@@ -51,25 +58,24 @@ def run(
 
     estimate = with_app(context, estimated)
     if not estimate.passages:
-        return _show(context, None, as_json)
-    if not yes and not _confirmed(estimate):
-        return OK
+        none = "Every passage has imagined questions already."
+        return show_result(as_json, {"passages": 0, "questions": 0}, notes=[none])
+    if not yes:
+        note(price(estimate))
+        refusal = "Nothing was sent: there is no terminal to ask on. Add --yes to send these passages."
+        if not confirmed("Send these passages to the model?", refusal):
+            return OK
 
     async def imagined(opened: App) -> ImagineReport:
         return await run_with_progress(opened, await _scope(opened, category), most)
 
-    report = with_app(context, imagined)
-    return _show(context, report, as_json)
+    return _show(with_app(context, imagined), as_json)
 
 
 async def run_with_progress(opened: App, scope: Scope, most: int | None = None, *, wait: bool = True) -> ImagineReport:
     """Run with progress, and make the vectors of the questions."""
-    from dtrag.delivery.cli.console import progress
-
-    with progress("Imagining") as update:
-        report = await opened.imagination.run(
-            scope, most=most, on_progress=lambda done, total: update(done, total, f"{done:,}/{total:,} passages")
-        )
+    with counted_progress("Imagining", "passages") as show:
+        report = await opened.imagination.run(scope, most=most, on_progress=show)
     await fill_vectors(opened, wait=wait)
     return report
 
@@ -114,18 +120,14 @@ def import_file(
     """
 
     async def imported(opened: App) -> ImagineReport:
-        from dtrag.delivery.cli.console import progress
-
         scope = await _scope(opened, category)
-        with progress("Importing") as update, _opened(file) as lines:
-            report = await opened.imagination.import_lines(
-                lines, scope, lambda done, total: update(done, total, f"{done:,}/{total:,} passages")
-            )
+        with counted_progress("Importing", "passages") as show, _opened(file) as lines:
+            report = await opened.imagination.import_lines(lines, scope, show)
         await fill_vectors(opened)
         return report
 
     report = with_app(context, imported)
-    _show(context, report, as_json)
+    _show(report, as_json)
     return FAILURE if report.invalid or report.unknown else OK
 
 
@@ -133,22 +135,16 @@ def import_file(
 def export(context: typer.Context, *, category: Category = None, as_json: Json = False) -> int:
     """Print the imagined questions as JSON lines, for `dtrag imagine import`."""
     rows = with_app(context, lambda opened: _rows(opened, category))
-    if as_json:
-        show_json({"passages": rows})
-        return OK
-    for row in rows:
-        typer.echo(json.dumps(row, ensure_ascii=False))
-    return OK
+    lines = Verbatim("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+    return show_result(as_json, {"passages": rows}, lines)
 
 
 @app.command("drop")
 def drop(context: typer.Context, *, category: Category = None, yes: Yes = False, as_json: Json = False) -> int:
     """Delete the imagined questions; the documents stay."""
-    if not yes:
-        if not sys.stdin.isatty():
-            raise InvalidInput("Nothing was deleted: there is no terminal to ask on. Add --yes to delete them.")
-        if not typer.confirm("Delete the imagined questions?", err=True):
-            return OK
+    refusal = "Nothing was deleted: there is no terminal to ask on. Add --yes to delete them."
+    if not yes and not confirmed("Delete the imagined questions?", refusal):
+        return OK
 
     async def dropped(opened: App) -> int:
         return await opened.imagination.drop(await _scope(opened, category))
@@ -184,17 +180,7 @@ def price(estimate: CostEstimate) -> str:
     return f"{plural(estimate.passages, 'passage')} without questions: {tokens}; {cost}"
 
 
-def _confirmed(estimate: CostEstimate) -> bool:
-    note(price(estimate))
-    if not sys.stdin.isatty():
-        raise InvalidInput("Nothing was sent: there is no terminal to ask on. Add --yes to send these passages.")
-    return typer.confirm("Send these passages to the model?", err=True)
-
-
-def _show(context: typer.Context, report: ImagineReport | None, as_json: bool) -> int:
-    if report is None:
-        none = "Every passage has imagined questions already."
-        return show_result(as_json, {"passages": 0, "questions": 0}, notes=[none])
+def _show(report: ImagineReport, as_json: bool) -> int:
     if as_json:
         show_json(questions_as_dict(report))
     else:

@@ -6,7 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,8 +19,10 @@ from dtrag.delivery.cli.console import (
     data,
     facts,
     fill_vectors,
+    ingest_progress,
     note,
     plural,
+    progress,
     safe,
     show_json,
     show_result,
@@ -112,8 +114,6 @@ def ingest(
         return _show_plan(plan, as_json, force=prune_all)
 
     async def run(opened: App) -> IngestReport:
-        from dtrag.delivery.cli.console import ingest_progress
-
         if imagine:
             opened.imagination.require_model()
         with ingest_progress() as update:
@@ -182,14 +182,18 @@ def as_dict(report: IngestReport) -> Mapping[str, object]:
         "files": report.files,
         "seconds": round(report.seconds, 3),
         "structure": dict(report.structure),
-        "failed": [{"path": path, "reason": str(reason)} for path, reason in report.failed],
-        "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
-        "excluded": [asdict(each) for each in report.excluded],
+        "failed": _reasons(report.failed),
+        "skipped": _reasons(report.skipped),
+        "excluded": report.excluded,
         "renamed": [{"from": old, "to": new} for old, new in report.renamed],
         "pruned": report.pruned,
         "document_ids": report.document_ids,
         "notes": list(map(str, report.notes)),
     }
+
+
+def _reasons(files: Sequence[tuple[str, object]]) -> list[dict[str, str]]:
+    return [{"path": path, "reason": str(reason)} for path, reason in files]
 
 
 def show(report: IngestReport) -> None:
@@ -226,8 +230,8 @@ def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:
                 "removed": plan.removed,
                 "removed_documents": plan.removed_documents,
                 "known_files": plan.known,
-                "skipped": [{"path": path, "reason": reason} for path, reason in plan.skipped],
-                "excluded": [asdict(each) for each in plan.excluded],
+                "skipped": _reasons(plan.skipped),
+                "excluded": plan.excluded,
                 "refusal": refusal,
             }
         )
@@ -287,7 +291,6 @@ def reindex(context: typer.Context, as_json: Json = False) -> int:
 
     async def run(opened: App) -> int:
         from dtrag.core.access.confinement import OWNER
-        from dtrag.delivery.cli.console import progress
 
         total, _ = await opened.counts(scope=OWNER)
         with progress("Reindexing") as update:
@@ -341,13 +344,11 @@ def demo(context: typer.Context, as_json: Json = False) -> int:
     result = run_async(_demo(settings, samples()))
 
     if as_json:
-        from dtrag.core.response import plain
-
         show_json(
             {
                 "data_dir": str(settings.data_dir),
                 "ingest": [as_dict(report) for report in result.reports],
-                "answers": [plain(answer) for answer in result.answers],
+                "answers": result.answers,
             }
         )
     else:
@@ -372,7 +373,6 @@ def samples() -> Path:
 async def _demo(settings: Settings, folder: Path) -> DemoResult:
     from dtrag.app import open_app
     from dtrag.core.access.confinement import OWNER
-    from dtrag.delivery.cli.console import ingest_progress
 
     async with open_app(settings) as app:
         reports = []

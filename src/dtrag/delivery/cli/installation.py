@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
 from dtrag.delivery.cli.console import Rows, data, megabytes, note, safe, show_json, show_result
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, ListedName, invocation, run_async
 from dtrag.delivery.cli.exit_codes import DATABASE_UNREACHABLE, FAILURE, OK
 from dtrag.errors import ModelNotFound
 
@@ -39,10 +39,7 @@ def up(
     gc.freeze()
     gc.enable()
 
-    def show(address: str) -> None:
-        show_json({"address": address})
-
-    return serve(settings, show if as_json else None)
+    return serve(settings, (lambda address: show_json({"address": address})) if as_json else None)
 
 
 class FlagRow(TypedDict):
@@ -94,7 +91,7 @@ def doctor(context: typer.Context, as_json: Json = False) -> int:
     from rich.text import Text
 
     if as_json:
-        show_json({"ok": report.ok, "checks": [asdict(check) for check in report.checks]})
+        show_json({"ok": report.ok, "checks": report.checks})
     else:
         grid = Table.grid(padding=(0, 2))
         for check in report.checks:
@@ -116,7 +113,7 @@ models_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, hel
 def models(context: typer.Context, as_json: Json = False) -> int:
     """List and download models. Without a command: list."""
     if context.invoked_subcommand is None:
-        return _list_models(context, as_json)
+        return list_models(context, as_json)
     if as_json:
         raise typer.BadParameter(f"give --json after `models {context.invoked_subcommand}`")
     return OK
@@ -125,13 +122,38 @@ def models(context: typer.Context, as_json: Json = False) -> int:
 @models_app.command("list")
 def list_models(context: typer.Context, as_json: Json = False) -> int:
     """List the known models, and whether they are installed and undamaged."""
-    return _list_models(context, as_json)
+    settings = invocation(context).settings()
+    from dtrag.adapters.embedders.factory import LOCAL
+    from dtrag.adapters.embedders.fastembed import list_models as fastembed_embedders
+    from dtrag.adapters.embedders.models import list_models as embedders
+    from dtrag.adapters.rerankers.models import list_models as rerankers
+
+    known = [*embedders(settings), *fastembed_embedders(settings), *rerankers(settings)]
+    cells = [
+        (
+            model.name,
+            ", ".join("any" if code == "*" else code for code in model.languages),
+            megabytes(model.size),
+            model.licence,
+            model.state,
+        )
+        for model in known
+    ]
+    used = {embedder.model.name for embedder in LOCAL.get(settings.embedder, ())}
+    # The other models are optional: no note if they are absent.
+    missing = [model for model in known if model.state == "damaged" or (model.state == "absent" and model.name in used)]
+    return show_result(
+        as_json,
+        {"models": known},
+        Rows(("Name", "Lang.", "Size", "Licence", "State"), cells, whole=("Size", "State")),
+        notes=[f"{model.name} is {model.state}. Download it with: dtrag models pull {model.name}" for model in missing],
+    )
 
 
 @models_app.command("pull")
 def pull(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name from the list.", show_default=False)],
+    name: ListedName,
     as_json: Json = False,
 ) -> int:
     """Download a model into the model folder and verify it. Uses the network."""
@@ -154,36 +176,6 @@ def pull(
         known = ", ".join(names)
         raise ModelNotFound(f"There is no model {name!r} that dtrag can download. Known: {known}.")
     return show_result(as_json, {"model": name, "path": str(path)}, str(path))
-
-
-def _list_models(context: typer.Context, as_json: bool) -> int:
-    settings = invocation(context).settings()
-    from dtrag.adapters.embedders.factory import LOCAL
-    from dtrag.adapters.embedders.fastembed import list_models as fastembed_embedders
-    from dtrag.adapters.embedders.models import list_models as embedders
-    from dtrag.adapters.rerankers.models import list_models as rerankers
-
-    known = [*embedders(settings), *fastembed_embedders(settings), *rerankers(settings)]
-    rows = [{**asdict(model), "path": str(model.path) if model.path else None} for model in known]
-    cells = [
-        (
-            model.name,
-            ", ".join("any" if code == "*" else code for code in model.languages),
-            megabytes(model.size),
-            model.licence,
-            model.state,
-        )
-        for model in known
-    ]
-    used = {embedder.model.name for embedder in LOCAL.get(settings.embedder, ())}
-    # The other models are optional: no note if they are absent.
-    missing = [model for model in known if model.state == "damaged" or (model.state == "absent" and model.name in used)]
-    return show_result(
-        as_json,
-        {"models": rows},
-        Rows(("Name", "Lang.", "Size", "Licence", "State"), cells, whole=("Size", "State")),
-        notes=[f"{model.name} is {model.state}. Download it with: dtrag models pull {model.name}" for model in missing],
-    )
 
 
 REQUIREMENT = re.compile(r"([\w.-]+)\s*(?:\[([^\]]*)\])?[^;]*(?:;(.*))?")
@@ -218,7 +210,7 @@ def licences(as_json: Json = False) -> int:
     rows = [(package.name, package.version, package.licence) for package in packages]
     return show_result(
         as_json,
-        {"packages": [asdict(package) for package in packages]},
+        {"packages": packages},
         Rows(("Package", "Version", "Licence"), rows, whole=("Package", "Version")),
         notes=[
             "NOTICE, beside the licence of dtrag, adds what the web page contains and what some packages bring along."

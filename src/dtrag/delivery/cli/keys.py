@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from dtrag.delivery.cli.console import Rows, note, plural, show_result
-from dtrag.delivery.cli.context import Json, with_app
+from dtrag.delivery.cli.context import Json, ListedName, with_app
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.errors import InvalidInput
 
@@ -92,7 +92,7 @@ def list_keys(context: typer.Context, as_json: Json = False) -> int:
 @app.command("revoke")
 def revoke(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name from the list.", show_default=False)],
+    name: ListedName,
     as_json: Json = False,
 ) -> int:
     """Revoke a key; running services refuse it within five seconds."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtrag.core.response import plain
-from dtrag.delivery.cli.console import Rows, note, plural, show_json, show_result
-from dtrag.delivery.cli.context import Direct, Json, question_of, with_app
-from dtrag.delivery.cli.exit_codes import OK
+from dtrag.delivery.cli.console import Rows, Verbatim, plural, show_result
+from dtrag.delivery.cli.context import Direct, Json, question_of, text_of, with_app
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words and their official synonyms.")
 
 _MAX_FILE_BYTES = 4_000_000
+_EXPORT = "Give a file of `dtrag lexicon export`."
 NO_ENTRIES = "There are no own entries. Add one with: dtrag lexicon add --spoken FORM --official WORD"
 
 
@@ -134,7 +134,7 @@ def add(
 
     async def added(opened: App) -> list[LexiconEntry]:
         if file is not None:
-            return await opened.lexicon.add_toml(_read(file))
+            return await opened.lexicon.add_toml(text_of(file, _MAX_FILE_BYTES, f"own entries. {_EXPORT}", _EXPORT))
         return await opened.lexicon.add_all([(spoken or [], official or [])])
 
     entries = with_app(context, added)
@@ -175,25 +175,17 @@ def suggest(
     suggested = with_app(context, computed)
     from dtrag.regulations.korean.own_entries import as_toml
 
-    if as_json:
-        show_json({"suggestions": [suggestion.as_dict() for suggestion in suggested]})
-    elif suggested:
-        typer.echo(as_toml(suggested), nl=False)
-        note(f"{plural(len(suggested), 'entry')} suggested, none added.")
-    else:
-        note(f"No entry is supported by {plural(least, 'corrected question')}.")
-    return OK
+    none = f"No entry is supported by {plural(least, 'corrected question')}."
+    count = f"{plural(len(suggested), 'entry')} suggested, none added." if suggested else none
+    value = {"suggestions": [suggestion.as_dict() for suggestion in suggested]}
+    return show_result(as_json, value, Verbatim(as_toml(suggested) if suggested else ""), notes=[count])
 
 
 @app.command("export")
 def export(context: typer.Context, as_json: Json = False) -> int:
     """Print the own entries as TOML, for `dtrag lexicon add --file`."""
     text = with_app(context, lambda opened: opened.lexicon.export())
-    if as_json:
-        show_json({"toml": text})
-    else:
-        typer.echo(text, nl=False)
-    return OK
+    return show_result(as_json, {"toml": text}, Verbatim(text))
 
 
 def _own_entries(context: typer.Context, *, direct: bool) -> list[LexiconEntry]:
@@ -205,14 +197,3 @@ def _own_entries(context: typer.Context, *, direct: bool) -> list[LexiconEntry]:
 def _line(row: Mapping[str, Any]) -> str:
     number = "" if row["number"] is None else f"{row['number']}: "
     return f"{number}{', '.join(row['spoken'])} → {', '.join(row['official'])}"
-
-
-def _read(file: Path) -> str:
-    try:
-        if file.stat().st_size > _MAX_FILE_BYTES:
-            raise InvalidInput(f"{file.name} is too large for own entries. Give a file of `dtrag lexicon export`.")
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(
-            f"{file.name} cannot be read as UTF-8 text. Give a file of `dtrag lexicon export`."
-        ) from error

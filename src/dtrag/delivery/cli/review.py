@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtrag.delivery.cli.console import Facts, Rows, plural, show_result
-from dtrag.delivery.cli.context import Json, Offset, with_app
+from dtrag.delivery.cli.context import Json, ListedId, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ HASH_DIGITS = 12
 """Digits of the content hash that `show` prints."""
 
 Limit = Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of entries.")]
-ItemId = Annotated[str, typer.Argument(metavar="ID", help="The id from the list.", show_default=False)]
 Note = Annotated[str, typer.Option(metavar="TEXT", help="A comment.", show_default=False)]
 
 
@@ -36,7 +35,7 @@ Note = Annotated[str, typer.Option(metavar="TEXT", help="A comment.", show_defau
 def review(context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_json: Json = False) -> int:
     """Decide uncertain classifications and answers. Without a command: list."""
     if context.invoked_subcommand is None:
-        return _list(context, limit, offset, as_json)
+        return list_items(context, limit, offset, as_json)
     if as_json or (limit, offset) != (100, 0):
         raise typer.BadParameter(f"give the options after `review {context.invoked_subcommand}`")
     return OK
@@ -45,13 +44,18 @@ def review(context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_js
 @app.command("list")
 def list_items(context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_json: Json = False) -> int:
     """List the pending items, least confident first."""
-    return _list(context, limit, offset, as_json)
+    items, total = with_app(context, lambda opened: opened.review.waiting(limit, offset))
+    value = {"items": items, "total": total, "limit": limit, "offset": offset}
+    cells = [(str(item.item_id), f"{item.confidence:.2f}", _subject(item), _proposal(item)) for item in items]
+    listed = Rows(("Id", "Sure", "About", "Proposal"), cells, whole=("Id", "Sure"))
+    count = f"{len(items):,} of {plural(total, 'item')}" if total else "The review queue is empty."
+    return show_result(as_json, value, listed, notes=[count])
 
 
 @app.command("show")
 def show(
     context: typer.Context,
-    item_id: ItemId,
+    item_id: ListedId,
     passage: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,7 +91,7 @@ def show(
 @app.command("approve")
 def approve(
     context: typer.Context,
-    item_id: ItemId,
+    item_id: ListedId,
     passage: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,7 +113,7 @@ def approve(
 @app.command("correct")
 def correct(
     context: typer.Context,
-    item_id: ItemId,
+    item_id: ListedId,
     path: Annotated[
         str | None,
         typer.Argument(
@@ -146,18 +150,9 @@ def correct(
 
 
 @app.command("skip")
-def skip(context: typer.Context, item_id: ItemId, note: Note = "", as_json: Json = False) -> int:
+def skip(context: typer.Context, item_id: ListedId, note: Note = "", as_json: Json = False) -> int:
     """Remove it from the queue; the document keeps its category."""
     return _decide(context, lambda queue: queue.skip(item_id, note), as_json)
-
-
-def _list(context: typer.Context, limit: int, offset: int, as_json: bool) -> int:
-    items, total = with_app(context, lambda opened: opened.review.waiting(limit, offset))
-    value = {"items": items, "total": total, "limit": limit, "offset": offset}
-    cells = [(str(item.item_id), f"{item.confidence:.2f}", _subject(item), _proposal(item)) for item in items]
-    listed = Rows(("Id", "Sure", "About", "Proposal"), cells, whole=("Id", "Sure"))
-    count = f"{len(items):,} of {plural(total, 'item')}" if total else "The review queue is empty."
-    return show_result(as_json, value, listed, notes=[count])
 
 
 def _decide(context: typer.Context, decision: Callable[[Review], Awaitable[ReviewItem]], as_json: bool) -> int:

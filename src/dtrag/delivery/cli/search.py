@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.core.response import plain
 from dtrag.delivery.cli.console import data, is_about_settings, note, paragraph, place, plural, safe, show_json
 from dtrag.delivery.cli.context import AsOf, Categories, Direct, Json, question_of
 from dtrag.delivery.cli.exit_codes import OK
@@ -66,7 +67,6 @@ def search(
     Modes: hybrid (words and meaning), lexical (words), strict (every word must
     occur; of Korean words without their particles), vector (meaning).
     """
-    from dtrag.core.response import plain
     from dtrag.delivery.cli.reading import Source, check_categories, is_empty, read
     from dtrag.settings import flag
 
@@ -87,8 +87,7 @@ def search(
 
     results, metrics, empty = read(context, passages, direct=direct)
     if as_json:
-        rows, metrics_row = as_json_rows(results), plain(metrics)
-        show_json({"query": text, "mode": metrics.mode, "results": rows, "metrics": metrics_row})
+        show_json({"query": text, "mode": metrics.mode, "results": as_json_rows(results), "metrics": metrics})
     else:
         show(results)
         _show_expansions(metrics)
@@ -122,7 +121,6 @@ def _scalar(value: str) -> str | int | float | bool:
 def as_json_rows(results: Sequence[SearchResult]) -> list[Mapping[str, object]]:
     """The JSON objects of the passages."""
     from dtrag.core.answers.citation_labels import label
-    from dtrag.core.response import plain
 
     return [{"rank": rank, "label": label(result), **plain(result)} for rank, result in enumerate(results, start=1)]
 
@@ -151,7 +149,6 @@ def show(results: Sequence[SearchResult]) -> None:
 
 
 def _show_expansions(metrics: SearchMetrics) -> None:
-
     console = data()
     if metrics.entities:
         entities = ", ".join(f"{entity.text} ({entity.kind})" for entity in metrics.entities)
@@ -168,7 +165,6 @@ def _show_expansions(metrics: SearchMetrics) -> None:
 
 
 def _show_absent(metrics: SearchMetrics) -> None:
-
     console = data()
     for absent in metrics.absent:
         paragraph(console, f"Not found: {absent.document_id}", style="bold")

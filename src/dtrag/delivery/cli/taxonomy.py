@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.console import Rows, plural, show_json, show_result
-from dtrag.delivery.cli.context import Json, with_app
-from dtrag.delivery.cli.exit_codes import OK
-from dtrag.errors import InvalidInput
+from dtrag.delivery.cli.console import Rows, Verbatim, plural, show_result
+from dtrag.delivery.cli.context import Json, text_of, with_app
 
 if TYPE_CHECKING:
     from dtrag.app import App
@@ -105,11 +103,7 @@ def rollback(
 def export(context: typer.Context, version: OptionalVersion = "active", as_json: Json = False) -> int:
     """Print the tree of a version as YAML."""
     text = with_app(context, lambda opened: opened.taxonomy.export(version))
-    if as_json:
-        show_json({"yaml": text})
-        return OK
-    typer.echo(text, nl=False)
-    return OK
+    return show_result(as_json, {"yaml": text}, Verbatim(text))
 
 
 @app.command("import")
@@ -157,9 +151,4 @@ def _state(row: TreeVersion) -> str:
 def _read(file: Path) -> str:
     from dtrag.governance.taxonomy_yaml import MAX_CHARACTERS
 
-    try:
-        if file.stat().st_size > 4 * MAX_CHARACTERS:
-            raise InvalidInput(f"{file.name} is too large for a tree or a change of it.")
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file.name} cannot be read as UTF-8 text. Give a YAML file.") from error
+    return text_of(file, 4 * MAX_CHARACTERS, "a tree or a change of it.", "Give a YAML file.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dtrag.delivery.cli.console import Facts, Rows, data, note, plural, safe, show_json, show_result
-from dtrag.delivery.cli.context import Json, with_app
+from dtrag.delivery.cli.context import Json, ListedName, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput, NotFound
 
@@ -21,7 +21,6 @@ app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Tools, and 
 _PATIENCE_S = 60.0
 """Maximum wait for MCP servers to start, in seconds: longer than for a question."""
 _EXAMPLE = """one JSON object, such as '{"query": "rain"}'"""
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name from the list.", show_default=False)]
 
 
 @app.command("list")
@@ -46,7 +45,7 @@ def list_tools(context: typer.Context, as_json: Json = False) -> int:
 
 
 @app.command("show")
-def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
+def show(context: typer.Context, name: ListedName, as_json: Json = False) -> int:
     """Show one tool with everything that an approval covers."""
     tools, _ = with_app(context, _load_tools)
     tool = next((tool for tool in tools if tool.name == name), None)
@@ -68,7 +67,7 @@ def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
 @app.command("run")
 def run(
     context: typer.Context,
-    name: Name,
+    name: ListedName,
     tool_input: Annotated[
         str, typer.Option("--input", metavar="JSON", help="The tool's input, one JSON object.", show_default=False)
     ] = "{}",
@@ -101,7 +100,7 @@ def run(
 @app.command("approve")
 def approve(
     context: typer.Context,
-    name: Name,
+    name: ListedName,
     fingerprint: Annotated[
         str | None,
         typer.Option(metavar="HEX", help="Approve only this fingerprint from `show`.", show_default="the current one"),
@@ -120,7 +119,7 @@ def approve(
 
 
 @app.command("revoke")
-def revoke(context: typer.Context, name: Name, as_json: Json = False) -> int:
+def revoke(context: typer.Context, name: ListedName, as_json: Json = False) -> int:
     """Revoke an approval, also for running services."""
     with_app(context, lambda opened: opened.mcp.revoke(name))
     return show_result(as_json, {"revoked": name}, f"Revoked {name}")
