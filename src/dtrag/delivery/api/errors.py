@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import NotRequired, TypedDict
+from typing import Any, TypedDict
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from dtrag import logs
-from dtrag.core.response import plain
 from dtrag.core.statements import Statement, statement_of
 from dtrag.errors import DtragError
 
@@ -51,23 +51,30 @@ RETRY_AFTER_S = "1"
 """About the time that a restart of the database or a full queue takes."""
 
 
-class OpenAIErrorBody(TypedDict):
-    """The `error` of the OpenAI protocol."""
-
-    message: str
-    type: str
-    param: None
-    code: str
-
-
-class ErrorBody(TypedDict):
+class ErrorShape(BaseModel):
     """The body of every error response."""
 
-    detail: str
-    type: str
-    request_id: str | None
-    detail_statements: NotRequired[list[dict[str, object]]]
-    error: NotRequired[OpenAIErrorBody]
+    detail: str = Field(description="One sentence: what happened, and what to do.", examples=["The question is empty."])
+    type: str = Field(description="The error type, for programs.", examples=["InvalidInput"])
+    request_id: str | None = Field(description="The id of the request, as in X-Request-ID and in the log.")
+    detail_statements: list[Statement] = Field(
+        default=[], description="The detail with its code; absent for one of which only the text is known."
+    )
+
+
+class OpenAIError(BaseModel):
+    """The error."""
+
+    message: str = Field(description="One sentence: what happened, and what to do.")
+    type: str = Field(description="invalid_request_error, rate_limit_error or server_error.")
+    param: None = Field(default=None, description="Always null.")
+    code: str = Field(description="The error type, for programs.")
+
+
+class OpenAIFailure(ErrorShape):
+    """The body of every error response below /v1: that of the other routes, and the protocol's `error`."""
+
+    error: OpenAIError = Field(description="The error in the form of the protocol.")
 
 
 def sentence(text: str) -> str:
@@ -91,16 +98,18 @@ def protocol_of(path: str) -> Iterator[None]:
         _speaks_openai.reset(token)
 
 
-def error_body(detail: str | Statement, kind: str, status: int = 500) -> ErrorBody:
+def error_body(detail: str | Statement, kind: str, status: int = 500) -> dict[str, Any]:
     """The body of an error response; below /v1 with the `error` of the OpenAI protocol."""
-    body = ErrorBody(detail=sentence(str(detail)), type=kind, request_id=logs.request_id.get())
+    text = sentence(str(detail))
+    body = ErrorShape(detail=text, type=kind, request_id=logs.request_id.get())
     if isinstance(detail, Statement) and detail.code:
-        body["detail_statements"] = [plain(replace(detail, text=sentence(detail.text)))]
+        body.detail_statements = [replace(detail, text=sentence(detail.text))]
+    shown = body.model_dump(mode="json", exclude_unset=True)
     if _speaks_openai.get():
         group = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
         code = _CODES.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
-        body["error"] = {"message": body["detail"], "type": group, "param": None, "code": code}
-    return body
+        shown["error"] = OpenAIError(message=text, type=group, code=code).model_dump(mode="json")
+    return shown
 
 
 def error_response(

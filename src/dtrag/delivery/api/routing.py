@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from dtrag.core.nesting import deeper_than
 from dtrag.core.statements import Statement
+from dtrag.delivery.api.errors import ErrorShape
 
 MAX_OFFSET = 1_000_000_000
 Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="Number of entries to skip.")]
@@ -53,17 +54,6 @@ _DESCRIPTIONS = {
     502: "An upstream service returned no usable answer.",
     503: "The database is unreachable or was built with another analyzer or embedder, or the service is overloaded.",
 }
-
-
-class ErrorShape(BaseModel):
-    """The body of every error response."""
-
-    detail: str = Field(description="One sentence: what happened, and what to do.", examples=["The question is empty."])
-    type: str = Field(description="The error type, for programs.", examples=["InvalidInput"])
-    request_id: str | None = Field(description="The id of the request, as in X-Request-ID and in the log.")
-    detail_statements: list[Statement] = Field(
-        default=[], description="The detail with its code; absent for one of which only the text is known."
-    )
 
 
 def failures(

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from dtrag import logs
 from dtrag.core.documents import Citation
-from dtrag.delivery.api.errors import ErrorBody, detail_of, error_body
+from dtrag.delivery.api.errors import detail_of, error_body
 from dtrag.delivery.api.request_tasks import InFlight, cancelled, client_gone, result_of
 from dtrag.delivery.api.schemas.chat import SourceShape, sources
 from dtrag.errors import DtragError
@@ -101,7 +101,7 @@ class EventFeed(Generic[T]):
         await cancelled(self._task)
 
 
-def failure_of(feed: EventFeed[Any]) -> ErrorBody | None:
+def failure_of(feed: EventFeed[Any]) -> dict[str, Any] | None:
     """The error body of a failed run, None for one that succeeded. Unexpected errors are logged."""
     try:
         feed.result()

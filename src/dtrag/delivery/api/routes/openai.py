@@ -18,6 +18,7 @@ from dtrag.core.agent import Agent
 from dtrag.delivery.api import chat_turn
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.delivery.api.errors import OpenAIFailure
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import JsonRoute, failures
@@ -28,7 +29,6 @@ from dtrag.delivery.api.schemas.openai import (
     CompletionRequest,
     ModelList,
     ModelShape,
-    OpenAIFailure,
     UsageShape,
     pieces,
 )

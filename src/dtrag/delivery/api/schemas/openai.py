@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import Citation
-from dtrag.delivery.api.routing import ErrorShape
 from dtrag.delivery.api.schemas.chat import AnsweredBefore
 from dtrag.delivery.api.schemas.search import AsOf
 from dtrag.errors import InvalidInput
@@ -166,21 +165,6 @@ class Completion(BaseModel):
     decision: str = Field(description="answer, review (on weak evidence: check the sources) or abstain.")
     degraded: tuple[str, ...] = Field(description="Parts that failed or timed out and were left out.")
     answered_before: AnsweredBefore = None
-
-
-class OpenAIError(BaseModel):
-    """The error."""
-
-    message: str = Field(description="One sentence: what happened, and what to do.")
-    type: str = Field(description="invalid_request_error, rate_limit_error or server_error.")
-    param: None = Field(default=None, description="Always null.")
-    code: str = Field(description="The error type, for programs.")
-
-
-class OpenAIFailure(ErrorShape):
-    """The body of every error response below /v1: that of the other routes, and the protocol's `error`."""
-
-    error: OpenAIError = Field(description="The error in the form of the protocol.")
 
 
 def pieces(text: str, size: int = 40) -> Sequence[str]:
