@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,31 +39,6 @@ Report = Annotated[
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the run in the database, for GET /evaluations.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """The options of one call."""
-
-    save: Path | None = None
-    against: Path | None = None
-    report: Sequence[Path] = ()
-    keep: bool = False
-
-    @classmethod
-    def checked(cls, save: Path | None, against: Path | None, report: Sequence[Path] | None, *, keep: bool) -> Outputs:
-        """The options. Raises `InvalidInput` now for what would fail after the run."""
-        from dtrag.evaluation.report import FORMATS, read_run
-
-        for file in report or ():
-            if file.suffix not in FORMATS:
-                raise InvalidInput(f"{file} must end in one of {', '.join(FORMATS)}: the ending chooses the format.")
-        for file in [*(report or ()), *([save] if save else [])]:
-            if not file.absolute().parent.is_dir():
-                raise InvalidInput(f"{file} cannot be written: the folder {file.absolute().parent} does not exist.")
-        if against is not None:
-            read_run(against)
-        return cls(save, against, tuple(report or ()), keep)
-
-
 def run_of(app: App, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: str) -> EvaluationRun:
     """The run of an app: its models and what else changes results."""
     import dtrag
@@ -79,20 +54,6 @@ def run_of(app: App, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: s
         **more,
     }
     return EvaluationRun(kind, dataset, dtrag.__version__, settings, tuple(rows))
-
-
-async def deliver(run: EvaluationRun, outputs: Outputs, settings: Settings) -> RunComparison | None:
-    """Save, report and keep the run; the comparison, if there is one. Raises `InvalidInput`."""
-    from dtrag.app import open_app
-    from dtrag.evaluation.report import compare, read_run, write_report
-
-    comparison = compare(run, read_run(outputs.against)) if outputs.against else None
-    for file in [*([outputs.save] if outputs.save else []), *outputs.report]:
-        write_report(file.with_suffix(".json") if file is outputs.save and not file.suffix else file, run, comparison)
-    if outputs.keep:
-        async with open_app(settings) as app:
-            await app.evaluations.keep(run)
-    return comparison
 
 
 def show(
@@ -136,15 +97,31 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Number of questions.", s
 
 @dataclass(frozen=True, slots=True)
 class EvaluationCall:
-    """The options of one call; those of its outputs are checked."""
+    """The options of one call. Raises `InvalidInput` now for what would fail after the run."""
 
     context: typer.Context
-    folder: Path
-    corpus: Path | None
-    limit: int | None
-    no_embedder: bool
-    outputs: Outputs
-    as_json: bool
+    folder: Folder
+    _: KW_ONLY
+    corpus: Corpus = None
+    limit: Limit = None
+    no_embedder: NoEmbedder = False
+    save: Save = None
+    against: Against = None
+    report: Report = None
+    keep: Keep = False
+    as_json: Json = False
+
+    def __post_init__(self) -> None:
+        from dtrag.evaluation.report import FORMATS, read_run
+
+        for file in self.report or ():
+            if file.suffix not in FORMATS:
+                raise InvalidInput(f"{file} must end in one of {', '.join(FORMATS)}: the ending chooses the format.")
+        for file in [*(self.report or ()), *([self.save] if self.save else [])]:
+            if not file.absolute().parent.is_dir():
+                raise InvalidInput(f"{file} cannot be written: the folder {file.absolute().parent} does not exist.")
+        if self.against is not None:
+            read_run(self.against)
 
     def settings(self, **more: Any) -> Settings:
         """The settings of the call; `more` by name."""
@@ -161,28 +138,26 @@ class EvaluationCall:
         """Print the notes, deliver the run and show the measures; the exit code."""
         for text in notes:
             note(text)
-        show(lines, measured, run_async(deliver(run, self.outputs, settings)), as_json=self.as_json)
+        show(lines, measured, run_async(self._deliver(run, settings)), as_json=self.as_json)
         return OK
 
+    async def _deliver(self, run: EvaluationRun, settings: Settings) -> RunComparison | None:
+        """Save, report and keep the run; the comparison, if there is one. Raises `InvalidInput`."""
+        from dtrag.app import open_app
+        from dtrag.evaluation.report import compare, read_run, write_report
 
-def _call(
-    context: typer.Context,
-    folder: Folder,
-    *,
-    corpus: Corpus = None,
-    limit: Limit = None,
-    no_embedder: NoEmbedder = False,
-    save: Save = None,
-    against: Against = None,
-    report: Report = None,
-    keep: Keep = False,
-    as_json: Json = False,
-) -> EvaluationCall:
-    outputs = Outputs.checked(save, against, report, keep=keep)
-    return EvaluationCall(context, folder, corpus, limit, no_embedder, outputs, as_json)
+        comparison = compare(run, read_run(self.against)) if self.against else None
+        for file in self.report or ():
+            write_report(file, run, comparison)
+        if self.save:
+            write_report(self.save if self.save.suffix else self.save.with_suffix(".json"), run, comparison)
+        if self.keep:
+            async with open_app(settings) as app:
+                await app.evaluations.keep(run)
+        return comparison
 
 
-_SHARED = inspect.signature(_call, eval_str=True).parameters
+_SHARED = inspect.signature(EvaluationCall, eval_str=True).parameters
 _FIRST = 4
 """The shared options that come before a command's own ones."""
 
@@ -193,7 +168,7 @@ def evaluation(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def run(**options: Any) -> int:
-        call = _call(**{name: options.pop(name) for name in _SHARED})
+        call = EvaluationCall(**{name: options.pop(name) for name in _SHARED})
         return command(call, **options)
 
     shared = list(_SHARED.values())
