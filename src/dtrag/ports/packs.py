@@ -29,7 +29,7 @@ class QueryReading(Protocol):
 
     @property
     def note(self) -> Statement | None:
-        """What the caller should know about the interpretation, as a sentence; "" for nothing."""
+        """What the caller should know about the interpretation."""
 
     def facts(self) -> QueryFacts:
         """The entities of the query, and the words behind the terms in `added`, entry by entry."""
