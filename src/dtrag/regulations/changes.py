@@ -69,7 +69,7 @@ async def _texts(
     """
     collection = await collections.read(snapshot, scope)
     regulation = collection.named(name)
-    keys = list(dict.fromkeys([regulation.document_id, *_editions(collection, regulation)]))
+    keys = collection.documents_of(regulation)
     texts = {text.document_id: text for text in await collections.store.read(keys, scope)}
     whole = [texts[key] for key in keys if key in texts and _has_begun(texts[key], scope)]
     if not whole:
@@ -79,13 +79,6 @@ async def _texts(
 
 def _has_begun(text: RegulationText, scope: Scope) -> bool:
     return text.effective_from is None or scope.as_of is None or text.effective_from <= scope.as_of
-
-
-def _editions(collection: Collection, regulation: Regulation) -> Iterable[uuid.UUID]:
-    """The documents of the work that have valid provisions."""
-    if regulation.work_id is None:
-        return ()
-    return (key for key, other in collection.by_chunk.items() if other.work_id == regulation.work_id)
 
 
 async def stale_citations(

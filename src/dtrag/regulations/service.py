@@ -52,8 +52,8 @@ from dtrag.settings import timeout_multiplier
 AsOf = date | str | None
 PASSAGES_PER_ARTICLE = 4
 """Passages that are requested per article, for the case that the pack does not join the pieces of an article."""
-
-
+PASSAGES_AT_ONCE = 1_000
+"""Passages whose headings are read at once for an outline."""
 CACHED_CITATION_LISTS = 8
 """Lists of citations that are cached for clients that read page by page: a book of 5,000 articles takes a second."""
 
@@ -137,7 +137,7 @@ class Regulations:
         async with self._explaining_absence(within, collection, reference, snapshot):
             source = find_provision(reference, collection)
             _require_text_of_day(source, within)
-        text = await self._text(source, within)
+        [text] = await self._texts([source.regulation], within)
         valid = source.provisions if not source.is_deleted else source.regulation.provisions
         first_passage = f"{source.regulation.document_id}:{valid[0].first if valid else 0}"
         passage = (await self._index.fetch([first_passage], within, snapshot.taxonomy)).get(first_passage)
@@ -180,7 +180,28 @@ class Regulations:
         _, within, collection = await self._collection(scope, as_of)
         async with self._explaining_absence(within, collection):
             regulation = collection.named(name)
-        return await read_outline(regulation, self._index, self._store, within)
+        above = await _headings(regulation, self._index, within)
+        provisions: list[OutlinedProvision] = []
+        headings: tuple[str, ...] = ()  # a deleted provision stands under those of the one before it
+        for provision in sorted((*regulation.provisions, *regulation.deleted), key=lambda provision: provision.start):
+            headings = above.get(provision.first, headings)
+            provisions.append(_outlined(regulation, provision, headings))
+        is_dated = regulation.work_id is not None
+        editions = await self._store.editions([regulation.document_id], within) if is_dated else []
+        return RegulationOutline(
+            regulation.name,
+            regulation.code,
+            str(regulation.document_id),
+            tuple(provisions),
+            tuple(
+                EditionDays(
+                    str(edition.document_id),
+                    edition.effective_from.isoformat() if edition.effective_from else None,
+                    edition.superseded_from.isoformat() if edition.superseded_from else None,
+                )
+                for edition in editions
+            ),
+        )
 
     async def citations(
         self,
@@ -268,7 +289,17 @@ class Regulations:
         long, and `NotFound` for an unknown `regulation`.
         """
         _, within, collection = await self._collection(scope, as_of)
-        return await verify_citations(text, collection, self._store, within, regulation)
+        if len(text) > MAX_TEXT:
+            raise InvalidInput(
+                f"The text has {len(text):,} characters; at most {MAX_TEXT:,} are verified at once. Verify it in parts."
+            )
+        if clean(text) != text:
+            raise InvalidInput("The text contains characters that no document may contain: NUL, or half of a pair.")
+        default = collection.named(regulation) if regulation is not None else None
+        written = await asyncio.to_thread(read_text, text, collection, default)
+        keys = dict.fromkeys(key for keys in written.editions.values() for key in keys)
+        texts = await self._texts([collection.by_chunk[key] for key in keys], within)
+        return await asyncio.to_thread(written.judged, texts)
 
     async def hops(
         self,
@@ -328,12 +359,18 @@ class Regulations:
         if changed and within.as_of is not None:
             raise NotFound(changed_later(changed, within.as_of, korean=False)) from error
 
-    async def _text(self, source: CitableProvision, within: Scope) -> RegulationText:
-        """The text of the regulation. Raises `NotFound` when it was replaced since the collection was read."""
-        for text in await self._store.read([source.regulation.document_id], within):
-            if text.provisions == source.regulation.provisions:
-                return text
-        raise NotFound(f"{source.regulation.name} was replaced during the request. Try again.")
+    async def _texts(self, regulations: Sequence[Regulation], within: Scope) -> list[RegulationText]:
+        """The texts of the regulations. Raises `NotFound` when one was replaced since the collection was read."""
+        texts: dict[uuid.UUID, RegulationText] = {}
+        keys = [regulation.document_id for regulation in regulations]
+        for first in range(0, len(keys), READ_AT_ONCE):
+            read = await self._store.read(keys[first : first + READ_AT_ONCE], within)
+            texts |= {text.document_id: text for text in read}
+        for regulation in regulations:
+            text = texts.get(regulation.document_id)
+            if text is None or text.provisions != regulation.provisions:
+                raise NotFound(f"{regulation.name} was replaced during the request. Try again.")
+        return list(texts.values())
 
 
 class EnhancedSearchService:
@@ -395,36 +432,6 @@ def _citations(
     ]
 
 
-PASSAGES_AT_ONCE = 1_000
-
-
-async def read_outline(
-    regulation: Regulation, index: DocumentIndex, store: RegulationStore, within: Scope
-) -> RegulationOutline:
-    """The outline of the regulation. A deleted provision stands under the headings of the one before it."""
-    above = await _headings(regulation, index, within)
-    provisions: list[OutlinedProvision] = []
-    headings: tuple[str, ...] = ()
-    for provision in sorted((*regulation.provisions, *regulation.deleted), key=lambda provision: provision.start):
-        headings = above.get(provision.first, headings)
-        provisions.append(_outlined(regulation, provision, headings))
-    editions = await store.editions([regulation.document_id], within) if regulation.work_id is not None else []
-    return RegulationOutline(
-        regulation.name,
-        regulation.code,
-        str(regulation.document_id),
-        tuple(provisions),
-        tuple(
-            EditionDays(
-                str(edition.document_id),
-                edition.effective_from.isoformat() if edition.effective_from else None,
-                edition.superseded_from.isoformat() if edition.superseded_from else None,
-            )
-            for edition in editions
-        ),
-    )
-
-
 async def _headings(regulation: Regulation, index: DocumentIndex, within: Scope) -> Mapping[int, tuple[str, ...]]:
     """Ordinal of a passage -> the headings above its provision, without the name of the regulation."""
     headings: dict[int, tuple[str, ...]] = {}
@@ -443,38 +450,3 @@ def _outlined(regulation: Regulation, provision: Provision, headings: tuple[str,
     return OutlinedProvision(
         provision.kind, provision.label, provision.title, headings, provision.start, provision.end, chunk_id, deleted
     )
-
-
-async def verify_citations(
-    text: str, collection: Collection, store: RegulationStore, scope: Scope, regulation: str | None = None
-) -> Verification:
-    """The citations of a text with their statuses; `regulation` is the one that references before any name mean.
-
-    Raises `InvalidInput` for a longer text than `MAX_TEXT`, and `NotFound` for an unknown `regulation`.
-    """
-    if len(text) > MAX_TEXT:
-        raise InvalidInput(
-            f"The text has {len(text):,} characters; at most {MAX_TEXT:,} are verified at once. Verify it in parts."
-        )
-    if clean(text) != text:
-        raise InvalidInput("The text contains characters that no document may contain: NUL, or half of a pair.")
-    default = collection.named(regulation) if regulation is not None else None
-    written = await asyncio.to_thread(read_text, text, collection, default)
-    keys = list(dict.fromkeys(key for keys in written.editions.values() for key in keys))
-    texts = await _current_texts([collection.by_chunk[key] for key in keys], store, scope)
-    return await asyncio.to_thread(written.judged, texts)
-
-
-async def _current_texts(
-    regulations: Sequence[Regulation], store: RegulationStore, scope: Scope
-) -> list[RegulationText]:
-    """The texts of the regulations. Raises `NotFound` when one was replaced since the collection was read."""
-    texts: dict[object, RegulationText] = {}
-    keys = [regulation.document_id for regulation in regulations]
-    for first in range(0, len(keys), READ_AT_ONCE):
-        texts |= {text.document_id: text for text in await store.read(keys[first : first + READ_AT_ONCE], scope)}
-    for regulation in regulations:
-        text = texts.get(regulation.document_id)
-        if text is None or text.provisions != regulation.provisions:
-            raise NotFound(f"{regulation.name} was replaced during the request. Try again.")
-    return list(texts.values())

@@ -86,7 +86,7 @@ def amendments(text: str, heading: str = "") -> tuple[Amendment, ...]:
     for position, kind, date, whole in _marks(text):
         place = bisect_right(starts, position)
         of_article = whole or not place or kind in _OF_ARTICLE or position == last_line
-        entries.append(Amendment(kind, date, None if of_article else _circled(text[starts[place - 1]])))
+        entries.append(Amendment(kind, date, None if of_article else circled_number(text[starts[place - 1]])))
     return tuple(dict.fromkeys(entries))
 
 
@@ -102,7 +102,7 @@ def paragraph_texts(text: str) -> dict[int, str]:
     starts = _paragraph_starts(text)
     texts: dict[int, str] = {}
     for start, end in itertools.pairwise([*starts, len(text)]):
-        texts.setdefault(_circled(text[start]), text[start:end])
+        texts.setdefault(circled_number(text[start]), text[start:end])
     return texts
 
 
@@ -113,7 +113,7 @@ def amended_after(text: str, day: str) -> list[tuple[int, int, int, str]]:
         (start, end, max((date for _, _, date, _ in _marks(text[start:end]) if date), default=""))
         for start, end in itertools.pairwise([*starts, len(text)])
     )
-    return [(start, end, _circled(text[start]), date) for start, end, date in amended if date > day]
+    return [(start, end, circled_number(text[start]), date) for start, end, date in amended if date > day]
 
 
 def text_of_day(text: str, day: str) -> str:
@@ -277,7 +277,7 @@ def _begins_paragraph(text: str, position: int) -> bool:
     return not before or before[-1] in "\n.>〉)）]】"
 
 
-def _circled(mark: str) -> int:
+def circled_number(mark: str) -> int:
     """The number of ①, ㉑ or ㊱."""
     for first, number in (("㊱", 36), ("㉑", 21), ("①", 1)):
         if mark >= first:

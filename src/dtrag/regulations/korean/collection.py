@@ -208,6 +208,12 @@ class Collection:
                 return CitableProvision(_cited_name(regulation, provision), regulation, (provision,))
         return None
 
+    def documents_of(self, regulation: Regulation) -> list[uuid.UUID]:
+        """The document of a regulation, and those of the other editions of its work that have valid provisions."""
+        work_id = regulation.work_id
+        others = [key for key, other in self.by_chunk.items() if other.work_id == work_id] if work_id else []
+        return list(dict.fromkeys([regulation.document_id, *others]))
+
     def cited_names(self, source: CitableProvision, text: str) -> tuple[str, ...]:
         """Names of the provisions that the source cites, each as often as it does; `text` is its text.
 

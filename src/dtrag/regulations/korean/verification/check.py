@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -146,20 +145,14 @@ def _editions(
     regulations: Mapping[int, Regulation],
 ) -> dict[uuid.UUID, list[uuid.UUID]]:
     """Document of each cited regulation of the collection -> documents of its valid editions."""
-    works: dict[uuid.UUID, list[uuid.UUID]] = defaultdict(list)
-    for key, edition in collection.by_chunk.items():
-        if edition.work_id is not None:
-            works[edition.work_id].append(key)
     outside = {text.document_id for text in own}
     named = [name for citation in citations if (name := citation.name) is not None]
     cited = [regulations[id(outline)] for name in named if (outline := name.owner or name.near) is not None]
-    editions: dict[uuid.UUID, list[uuid.UUID]] = {}
-    for regulation in cited:
-        key = regulation.document_id
-        if key not in outside and key not in editions:
-            others = works[regulation.work_id] if regulation.work_id is not None else []
-            editions[key] = [key, *(other for other in others if other != key)]
-    return editions
+    return {
+        regulation.document_id: collection.documents_of(regulation)
+        for regulation in {regulation.document_id: regulation for regulation in cited}.values()
+        if regulation.document_id not in outside
+    }
 
 
 def _moved(citations: Iterable[Token], offset: int) -> list[Token]:

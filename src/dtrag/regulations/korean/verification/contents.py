@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from dtrag.core.provisions import Provision, RegulationText
 from dtrag.core.text.patterns import explained
 from dtrag.regulations.korean import citation_patterns as patterns
-from dtrag.regulations.korean.amendments import dates, is_repealed, preface
+from dtrag.regulations.korean.amendments import circled_number, dates, is_repealed, preface
 from dtrag.regulations.korean.catalog import (
     Number,
     appendices_between,
@@ -260,7 +260,7 @@ def read_article(text: str) -> ArticleText:
         body = text[start + 1 : end]
         further = _FURTHER_MARK.match(body)
         deleted = further is not None or _IS_DELETED.match(body) is not None
-        for each in range(number, (_circled(further[1]) if further else number) + 1):
+        for each in range(number, (circled_number(further[1]) if further else number) + 1):
             paragraphs[each] = Paragraph(True) if deleted else _paragraph(body)
     return ArticleText(paragraphs, _paragraph(head if marks else text))
 
@@ -270,7 +270,7 @@ def _paragraph_marks(text: str) -> Iterator[tuple[int, int]]:
     last = 0
     for match in _MARK.finditer(text):
         before = text[max(0, match.start() - 40) : match.start()].rstrip(" \t\u3000*")
-        number = _circled(match.group())
+        number = circled_number(match.group())
         if number > last and (not before or before[-1] in "\n.>〉)）]】|:"):
             last = number
             yield match.start(), number
@@ -321,11 +321,3 @@ def _subitems(text: str) -> dict[int, bool]:
             continue
         subitems.setdefault(number, _IS_DELETED.match(text, match.end()) is not None)
     return subitems
-
-
-def _circled(mark: str) -> int:
-    """The number of ①, ㉑ or ㊱."""
-    for first, number in (("㊱", 36), ("㉑", 21), ("①", 1)):
-        if mark >= first:
-            return ord(mark) - ord(first) + number
-    raise ValueError(mark)
