@@ -24,8 +24,7 @@ from dtrag.delivery.cli.eval_options import run_of
 from dtrag.delivery.cli.ingest import SAMPLES
 from dtrag.evaluation.answers import evaluate_answers, read_answer_set
 from dtrag.evaluation.gate import merged, regressions
-from dtrag.evaluation.quality import RAGQualityEvaluator
-from dtrag.evaluation.quality_set import evaluate_quality
+from dtrag.evaluation.quality import RAGQualityEvaluator, evaluate_quality
 from dtrag.evaluation.report import markdown, read_run, write_report
 from dtrag.settings import Settings
 

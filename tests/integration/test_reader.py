@@ -22,7 +22,7 @@ from dtrag.errors import InvalidInput
 from dtrag.pipeline import reader, steps
 from dtrag.pipeline.retrieve import step2_retrieve
 from dtrag.pipeline.run import Run
-from dtrag.pipeline.state import PipelineState, Reading, running
+from dtrag.pipeline.state import PipelineState, Reading
 from dtrag.settings import set_feature_flag
 from tests.model_server import FAULTS, HARMLESS, Messages, ModelServer
 from tests.store import Databases
@@ -154,7 +154,7 @@ async def test_the_decision_of_words_and_model(app: App, server: ModelServer, ca
     assert state.evidence is not None
     judged = replace(state.evidence.confidence, decision=by_words, value=0.4)  # type: ignore[arg-type]
     state.evidence = replace(state.evidence, confidence=judged)
-    state = await reader.read(state, running(state))
+    state = await reader.read(state)
     for step in (steps.step5_compose, steps.step6_cite, steps.step7_respond):
         state = await step(state)
 
@@ -178,7 +178,7 @@ async def test_as_of_a_day_the_model_makes_nothing_surer(
     assert state.evidence is not None
     judged = replace(state.evidence.confidence, decision=by_words)  # type: ignore[arg-type]
     state.evidence = replace(state.evidence, confidence=judged)
-    state = await reader.read(state, running(state))
+    state = await reader.read(state)
     assert state.evidence is not None
     assert (state.evidence.passages[0].title, state.evidence.confidence.decision) == ("Guides", decision)
 

@@ -4,27 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 from dtrag.core.chat import Usage
 from dtrag.core.statements import Statements
-
-
-class DebateRow(TypedDict):
-    """A debate as a trace stores it."""
-
-    final_answer: str | None
-    answered: bool
-    affirmative_answers: list[str]
-    critical_answers: list[str]
-    rounds: int
-    llm_calls: int
-    calls_by_phase: dict[str, int]
-    elapsed: float
-    models: list[str]
-    notes: list[str]
-    tokens: int
-    cost: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +35,7 @@ class DebateResult:
     usage: Usage = field(default_factory=Usage)
     answered: bool = True
 
-    def as_dict(self) -> DebateRow:
+    def as_dict(self) -> dict[str, object]:
         """For a trace, with plain values."""
         return {
             "final_answer": self.final_answer,

@@ -22,7 +22,7 @@ from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.generative import shown
 from dtrag.pipeline.question import is_greeting
 from dtrag.pipeline.run import Run
-from dtrag.pipeline.state import Evidence, PipelineState, Reading
+from dtrag.pipeline.state import Evidence, PipelineState, Reading, running
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.ports import ChatModel
 
@@ -77,20 +77,21 @@ def is_on(setting: str) -> bool:
     return setting == "on"
 
 
-def may_read(state: PipelineState, run: Run) -> bool:
+def may_read(state: PipelineState) -> bool:
     """Whether there is a model, no answer yet, and an order to choose: not before a provision that the question names.
 
     A single passage is left to the model that composes.
     """
+    run = running(state)
     if run.model is None or not run.reads or state.answer or is_greeting(state.query):
         return False
     evidence = state.evidence
     return evidence is None or (len(evidence.passages) > 1 and evidence.named is None)
 
 
-async def read(state: PipelineState, run: Run) -> PipelineState:
+async def read(state: PipelineState) -> PipelineState:
     """The state with the passages that answer first, and the decision; unchanged, with a note, if the model fails."""
-    evidence = state.evidence
+    run, evidence = running(state), state.evidence
     if run.model is None or evidence is None:
         return state
     first = evidence.passages[:PASSAGES]

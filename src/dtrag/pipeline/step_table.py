@@ -50,18 +50,6 @@ def _tools_and_debate(state: PipelineState) -> float:
     return tools * budget_of("tools") + debate + SLACK_S
 
 
-def _may_read(state: PipelineState) -> bool:
-    return reader.may_read(state, running(state))
-
-
-async def _read(state: PipelineState) -> PipelineState:
-    return await reader.read(state, running(state))
-
-
-async def _quote_by_words(state: PipelineState) -> PipelineState:
-    return await quoted_without_embedder(state, running(state))
-
-
 async def _withhold_unchecked(state: PipelineState) -> PipelineState:
     """Quotations in place of a model's answer that could not be checked in time."""
     if state.model is not None:
@@ -110,8 +98,8 @@ STEPS: tuple[Step, ...] = (
         budget=_tools_and_debate,
         log_skipped=steps.log_step4_flags,
     ),
-    Step("read", _read, applies=_may_read),
-    Step("compose", steps.step5_compose, fallback=_quote_by_words, cpu_bound=_quotes_only),
+    Step("read", reader.read, applies=reader.may_read),
+    Step("compose", steps.step5_compose, fallback=quoted_without_embedder, cpu_bound=_quotes_only),
     Step("cite", steps.step6_cite, budget=steps.check_seconds, fallback=_withhold_unchecked, cpu_bound=_always),
     Step("respond", steps.step7_respond),
 )

@@ -28,8 +28,7 @@ from dtrag.evaluation.answers import (
     rows_of,
 )
 from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet
-from dtrag.evaluation.quality import RAGQualityEvaluator
-from dtrag.evaluation.quality_set import evaluate_quality
+from dtrag.evaluation.quality import RAGQualityEvaluator, evaluate_quality
 from dtrag.evaluation.report import html, markdown
 from dtrag.settings import timeout_multiplier
 

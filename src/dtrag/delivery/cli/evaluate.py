@@ -187,7 +187,7 @@ def quality(
     """
     settings = call.settings(judge=judge)
     from dtrag.evaluation.answers import read_answer_set
-    from dtrag.evaluation.quality_set import rows_of
+    from dtrag.evaluation.quality import rows_of
 
     run, notes = run_async(_quality(settings, read_answer_set(call.folder, call.corpus, call.limit, must)))
     return call.finish(run, settings, rows_of(run), plain(run.summary()), notes)
@@ -195,8 +195,7 @@ def quality(
 
 async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRun, list[str]]:
     from dtrag.core.access.confinement import OWNER
-    from dtrag.evaluation.quality import RAGQualityEvaluator
-    from dtrag.evaluation.quality_set import evaluate_quality
+    from dtrag.evaluation.quality import RAGQualityEvaluator, evaluate_quality
 
     async with indexed(settings, dataset.corpus) as (app, notes):
 

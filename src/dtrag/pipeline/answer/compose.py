@@ -23,7 +23,7 @@ from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
 from dtrag.pipeline.answer.parts import answered, not_found
 from dtrag.pipeline.answer.quoted_provisions import quoted_whole
 from dtrag.pipeline.run import Run, question_statistics
-from dtrag.pipeline.state import Evidence, PipelineState
+from dtrag.pipeline.state import Evidence, PipelineState, running
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
 from dtrag.ports import Embedder, model_for, speaks
 from dtrag.tools.result import ToolResult
@@ -222,8 +222,9 @@ def _put_above(state: PipelineState, lines: str) -> None:
     state.answer = f"{lines}\n{state.answer}" if state.answer else lines
 
 
-async def quoted_without_embedder(state: PipelineState, run: Run) -> PipelineState:
+async def quoted_without_embedder(state: PipelineState) -> PipelineState:
     """The fallback of the compose step: fast and deterministic quotations."""
+    run = running(state)
     return await (quote if run.model is None else quote_after_failure)(state, run, by_meaning=False)
 
 
