@@ -23,9 +23,9 @@ from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.cases.reuse import LEAST_SIMILARITY, MOST_CANDIDATES
 from dtrag.cases.suggesting import CandidateCases, QuestionVectors, Suggester
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED
-from dtrag.core.cases import similarity
+from dtrag.core.cases import index as similarity
 from dtrag.core.cases.case import Case, CaseQuery, SimilarityMethod
-from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.index import question_hash
 from dtrag.core.text.analysis import language
 from dtrag.evaluation.question_pairs import QuestionPair
 from dtrag.ports import Embedder

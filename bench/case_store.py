@@ -32,7 +32,7 @@ from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.adapters.sqlite.connection import SQL, CaseFile, transaction
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import Case, CaseChange, CaseQuery, FeedbackType, SimilarityMethod, Vote
-from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.index import question_hash
 from dtrag.delivery.api.app import create_app
 from dtrag.ports import CaseStore
 from dtrag.settings import Settings

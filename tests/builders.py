@@ -11,7 +11,7 @@ from dtrag.core.access.api_key import Key, digest_of, new_secret, prefix_of
 from dtrag.core.access.scope import PUBLISHED, Grant, Scope
 from dtrag.core.agent import Agent
 from dtrag.core.cases.case import Case, CitedPassage, FeedbackType, Vote, content_hash
-from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.index import question_hash
 from dtrag.core.documents import Chunk, IndexedDocument, ParsedDocument, Scalar, document_id
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.core.manifest import manifest_from_category

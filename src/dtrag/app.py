@@ -29,11 +29,10 @@ from dtrag.assembly import (
 )
 from dtrag.cases.maintenance import CaseAuditor, Consolidation, LogExpiry, Reflection
 from dtrag.cases.memory import CaseMemory
-from dtrag.cases.neural_selector import NeuralSelector
 from dtrag.cases.retention import Retention
 from dtrag.cases.reuse import Reuse
 from dtrag.cases.review_cases import ReviewCases
-from dtrag.cases.suggesting import QuestionVectors, Suggester
+from dtrag.cases.suggesting import NeuralSelector, QuestionVectors, Suggester
 from dtrag.cases.weight_learning import WeightLearning
 from dtrag.concurrency import Admission
 from dtrag.core.access import confinement

@@ -17,10 +17,9 @@ from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
-from dtrag.adapters.postgres.stores.cases import PostgresCases
+from dtrag.adapters.postgres.stores.cases import PostgresCases, PostgresLearning
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
 from dtrag.adapters.postgres.stores.governance import PostgresAgents, PostgresAudit, PostgresKeys, PostgresSessions
-from dtrag.adapters.postgres.stores.learning import PostgresLearning
 from dtrag.adapters.postgres.stores.records import (
     PostgresApprovals,
     PostgresConversations,

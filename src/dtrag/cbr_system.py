@@ -34,6 +34,7 @@ from dtrag.core.cases.case import (
     SimilarityMethod,
     Vote,
 )
+from dtrag.core.cases.index import cosine, question_hash, similarity
 from dtrag.core.cases.requests import (
     CaseSuggestion,
     CBRCaseResponse,
@@ -46,7 +47,6 @@ from dtrag.core.cases.requests import (
     identifier,
     question,
 )
-from dtrag.core.cases.similarity import cosine, question_hash, similarity
 from dtrag.core.cases.statistics import Readiness
 from dtrag.core.response import plain
 from dtrag.core.taxonomy.tree import CategoryPath

@@ -22,7 +22,7 @@ from dtrag import (
     SimilarityMethod,
     SuggestionRequest,
 )
-from dtrag.core.cases.similarity import MEANING_SHARE
+from dtrag.core.cases.index import MEANING_SHARE
 from dtrag.core.cases.votes import bounded
 from dtrag.errors import Conflict, InvalidInput, NotFound, NotOpened
 from dtrag.settings import Settings

@@ -24,7 +24,7 @@ from dtrag.core.cases.case import (
     ReuseDecision,
     SimilarityMethod,
 )
-from dtrag.core.cases.similarity import admits, cosine, order, question_hash, similarity
+from dtrag.core.cases.index import admits, cosine, order, question_hash, similarity
 from dtrag.core.cases.statistics import VoterCount
 from dtrag.core.cases.votes import CountedVote, Replacement, bounded
 from dtrag.core.documents import document_id

@@ -16,7 +16,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import PUBLISHED, Access, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, content_hash
-from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.index import question_hash
 from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.review import OfferedAnswer, ReviewItem
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.stores.learning import PostgresLearning
+from dtrag.adapters.postgres.stores.cases import PostgresLearning
 from dtrag.app import App
 from dtrag.cases.weight_learning import BATCH, LEAST_EXPERIENCES, WeightLearning
 from dtrag.core.cases.bandit import ACTIONS, DEFAULT_ACTION, ActionValues, WayToAnswer

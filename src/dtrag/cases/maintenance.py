@@ -6,14 +6,24 @@ import asyncio
 import time
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Annotated, Literal
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope
-from dtrag.core.cases.case import Case, CaseChange, CitedPassage, DecisionCounts, FeedbackType, Vote, content_hash
+from dtrag.core.cases.case import (
+    Case,
+    CaseChange,
+    CaseLog,
+    CitedPassage,
+    DecisionCounts,
+    FeedbackType,
+    ReuseDecision,
+    Vote,
+    content_hash,
+)
 from dtrag.core.cases.consolidation import (
     CASE_ID,
     UNUSED,
@@ -27,7 +37,7 @@ from dtrag.core.cases.consolidation import (
     replacements,
     undone,
 )
-from dtrag.core.cases.evidence import standing_of
+from dtrag.core.cases.evidence import counts_as_decision, standing_of
 from dtrag.core.cases.votes import POSITIVE, Replacement, one_of_each_voter
 from dtrag.core.documents import SearchResult
 from dtrag.core.response import INTERNAL, response
@@ -671,3 +681,23 @@ def _duplicates(cases: Sequence[Case]) -> list[CaseFinding]:
         for pair in duplicates(cases)
         if pair.into is not None
     ]
+
+
+async def cast(store: CaseStore, vote: Vote, log: CaseLog, scope: Scope, *, reused: Collection[object]) -> Case | None:
+    """The case after the vote; None when it is unknown or out of scope.
+
+    On a case that was `reused` for the answer of this interaction, the vote is a reuse decision, too.
+    """
+    voted = await store.vote(vote, scope)
+    if voted is not None and vote.case_id in reused and counts_as_decision(voted, vote):
+        decision = ReuseDecision(
+            case_id=vote.case_id,
+            log_id=log.log_id,
+            kind="vote",
+            correct=vote.success and vote.feedback is not FeedbackType.THUMBS_DOWN,
+            at=vote.at,
+            asker=vote.voter,
+            asked_in=log.asked_in,
+        )
+        await store.add_decision(decision)
+    return voted

@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from dtrag.cases import case_input
-from dtrag.cases.maintenance import LogExpiry, vote_target
+from dtrag.cases.maintenance import LogExpiry, cast, vote_target
 from dtrag.cases.reuse import cited_passages, stale_passages
 from dtrag.cases.suggesting import Suggester
 from dtrag.cases.views import CaseExport, CasePage, ListedCase, Suggestions, shown, shown_statistics
@@ -30,14 +30,12 @@ from dtrag.core.cases.case import (
     CaseLog,
     CaseQuery,
     FeedbackType,
-    ReuseDecision,
     SimilarityMethod,
     Status,
     Vote,
 )
-from dtrag.core.cases.evidence import counts_as_decision
+from dtrag.core.cases.index import question_hash
 from dtrag.core.cases.requests import MAX_K, question
-from dtrag.core.cases.similarity import question_hash
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.editions import parse_date
 from dtrag.core.response import extended
@@ -310,7 +308,7 @@ class CaseMemory:
         log = await self._store.log(log_key, caller.owner)
         named = (*log.suggested_case_ids, *log.picked_case_ids, log.shown_case_id) if log is not None else ()
         voted, case = None, await self._store.get(key, scope) if key in named else None
-        if case is not None:
+        if case is not None and log is not None:
             target = await vote_target(self._store, case, log_key, feedback, scope=scope, at=self._now())
             vote = Vote(
                 log_id=target.log_id,
@@ -320,25 +318,7 @@ class CaseMemory:
                 voter=caller.owner,
                 at=self._now(),
             )
-            voted = await self._store.vote(vote, scope)
-            if (
-                voted is not None
-                and log is not None
-                and log.shown_case_id == vote.case_id
-                and counts_as_decision(voted, vote)
-            ):
-                correct = vote.success and feedback is not FeedbackType.THUMBS_DOWN
-                await self._store.add_decision(
-                    ReuseDecision(
-                        case_id=vote.case_id,
-                        log_id=log_key,
-                        kind="vote",
-                        correct=correct,
-                        at=vote.at,
-                        asker=vote.voter,
-                        asked_in=log.asked_in,
-                    )
-                )
+            voted = await cast(self._store, vote, log, scope, reused=(log.shown_case_id,))
         if voted is None:
             raise NotFound(
                 f"There is no interaction {log_key[:60]!r} of yours with the case {key[:60]!r}. Use the log_id of the "

@@ -14,14 +14,14 @@ from typing import Literal
 
 from dtrag.batch_writer import BatchWriter
 from dtrag.cases.case_input import shared_category
-from dtrag.cases.maintenance import LogExpiry, vote_target
+from dtrag.cases.maintenance import LogExpiry, cast, vote_target
 from dtrag.cases.reuse import Reuse
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote, content_hash
-from dtrag.core.cases.evidence import counts_as_decision, is_author
-from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.evidence import is_author
+from dtrag.core.cases.index import question_hash
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import clean
@@ -183,19 +183,8 @@ class Retention:
             voter=caller.owner,
             at=self._now(),
         )
-        await self._store.vote(vote, scope)
-        was_reused = case.case_id in {log.shown_case_id, log.details.get("verified_case_id")}
-        if was_reused and counts_as_decision(case, vote):
-            decision = ReuseDecision(
-                case_id=case.case_id,
-                log_id=log.log_id,
-                kind="vote",
-                correct=vote.success,
-                at=vote.at,
-                asker=vote.voter,
-                asked_in=log.asked_in,
-            )
-            await self._store.add_decision(decision)
+        reused = (log.shown_case_id, log.details.get("verified_case_id"))
+        await cast(self._store, vote, log, scope, reused=reused)
 
     async def _write_batch(self, batch: list[AnsweredQuestion]) -> None:
         for answered in batch:

@@ -35,8 +35,8 @@ from dtrag.core.cases.evidence import (
     reusable,
     standing_of,
 )
+from dtrag.core.cases.index import question_hash
 from dtrag.core.cases.same_question import Gate, same_question
-from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import InvalidInput
 from dtrag.ports import CaseStore, Index

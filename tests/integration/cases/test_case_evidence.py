@@ -17,8 +17,8 @@ from dtrag.cases.reuse import Reuse
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseChange, CitedPassage, DecisionCounts, ReuseDecision, content_hash
+from dtrag.core.cases.index import question_hash
 from dtrag.core.cases.same_question import SameQuestion
-from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.state import PipelineResponse

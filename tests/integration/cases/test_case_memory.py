@@ -16,7 +16,7 @@ from dtrag.cases.memory import NO_LOG
 from dtrag.core.access.api_key import Caller, Role
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseLog, FeedbackType, SimilarityMethod, Vote
-from dtrag.core.cases.similarity import MEANING_SHARE
+from dtrag.core.cases.index import MEANING_SHARE
 from dtrag.core.cases.statistics import Readiness, VoterCount
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, IncompleteRequest, InvalidInput, NotFound, StorageFull

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dtrag.cases.neural_selector import NeuralSelector
+from dtrag.cases.suggesting import NeuralSelector
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import Case, FeedbackType, QuestionVector, Vote
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, CaseStatistics, Readiness, VoterCount

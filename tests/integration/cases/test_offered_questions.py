@@ -15,7 +15,7 @@ from dtrag.cases.reuse import MOST_OFFERED
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Access, Grant
 from dtrag.core.cases.case import Case, CitedPassage, FeedbackType, Vote, content_hash
-from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.index import question_hash
 from dtrag.core.documents import CaseVotes
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.pipeline.state import PipelineResponse

@@ -17,7 +17,7 @@ from dtrag.cases.reuse import Reuse
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, Viewer
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, ReuseDecision, Vote, content_hash
-from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.index import question_hash
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import NotFound
 from dtrag.pipeline.recall import FLAG

@@ -39,8 +39,7 @@ from dtrag.core.cases.case import (
     SimilarityMethod,
     Vote,
 )
-from dtrag.core.cases.index import CaseEntry, CaseIndex
-from dtrag.core.cases.similarity import admits
+from dtrag.core.cases.index import CaseEntry, CaseIndex, admits
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
 from dtrag.errors import DatabaseUnavailable, StorageFull

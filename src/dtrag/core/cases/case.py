@@ -29,7 +29,7 @@ RESERVED_METADATA = frozenset({NOTE, ALIASES})
 
 
 class SimilarityMethod(StrEnum):
-    """How two questions are compared; see core/cases/similarity.py for the formulas."""
+    """How two questions are compared; core/cases/index.py has the formulas."""
 
     COSINE = "cosine"
     EUCLIDEAN = "euclidean"

@@ -144,17 +144,8 @@ class CaseSuggestion(_WithDict):
     @classmethod
     def of(cls, case: Case, score: float, method: SimilarityMethod, *, include_metadata: bool) -> CaseSuggestion:
         """The case as a suggestion."""
-        return cls(
-            case.case_id,
-            case.query,
-            list(case.category_path),
-            case.content,
-            score,
-            case.quality_score,
-            dict(case.metadata) if include_metadata else {},
-            case.usage_count,
-            method,
-        )
+        own = _values_of(cls, case) | {"similarity_score": score, "similarity_method": method}
+        return cls(**own if include_metadata else own | {"metadata": {}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +166,13 @@ class CBRCaseResponse(_WithDict):
     @classmethod
     def of(cls, case: Case) -> CBRCaseResponse:
         """The case without what is internal."""
-        return cls(
-            case.case_id,
-            case.query,
-            list(case.category_path),
-            case.content,
-            case.quality_score,
-            dict(case.metadata),
-            case.usage_count,
-            case.created_at,
-            case.updated_at,
-            case.success_rate,
-        )
+        return cls(**_values_of(cls, case))
+
+
+def _values_of(kind: type, case: Case) -> dict[str, Any]:
+    """The fields of a suggestion or response that a case has."""
+    values = {each.name: getattr(case, each.name) for each in dataclasses.fields(kind) if hasattr(case, each.name)}
+    return values | {"category_path": list(case.category_path), "metadata": dict(case.metadata)}
 
 
 def question(value: object) -> str:

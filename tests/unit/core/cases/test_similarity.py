@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dtrag.core.cases.case import QuestionVector, SimilarityMethod
-from dtrag.core.cases.similarity import cosine, similarity, with_words
+from dtrag.core.cases.index import cosine, similarity, with_words
 from dtrag.errors import InvalidInput
 
 

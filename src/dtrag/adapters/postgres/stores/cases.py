@@ -1,4 +1,4 @@
-"""The case memory in the database: `CaseStore` over the tables of migration 0011."""
+"""The case memory and the experiences in the database: `CaseStore` and `LearningStore` over their tables."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from dtrag.adapters.case_codec import (
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.cases.bandit import Experience
 from dtrag.core.cases.case import (
     Case,
     CaseChange,
@@ -41,8 +42,7 @@ from dtrag.core.cases.case import (
     SimilarityMethod,
     Vote,
 )
-from dtrag.core.cases.index import CaseIndex
-from dtrag.core.cases.similarity import admits
+from dtrag.core.cases.index import CaseIndex, admits
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
 
@@ -385,3 +385,50 @@ class PostgresCases:
     async def _read(self, name: str, scope: Scope, **values: object) -> list[DictRow]:
         async with self._database.scoped("reader", scope) as connection:
             return await (await connection.execute(self._sql[name], values)).fetchall()
+
+
+class PostgresLearning:
+    """The experiences of one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries("learning")
+
+    async def add(self, experiences: Sequence[Experience], most: int) -> None:
+        """See `LearningStore`."""
+        self._database.require_space()
+        values = {
+            "ids": [each.experience_id for each in experiences],
+            "times": [each.at for each in experiences],
+            "states": [each.state for each in experiences],
+            "actions": [each.action for each in experiences],
+            "propensities": [each.propensity for each in experiences],
+            "rewards": [each.reward for each in experiences],
+            "next_states": [each.next_state for each in experiences],
+            "explored": [each.explored for each in experiences],
+        }
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await connection.execute(self._sql["add"], values)
+            await connection.execute(self._sql["trim"], {"most": most})
+
+    async def follow(self, experience_id: str, state: int) -> None:
+        """See `LearningStore`."""
+        async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["follow"], {"experience_id": experience_id, "state": state})
+
+    async def experiences(self) -> list[Experience]:
+        """See `LearningStore`."""
+        async with self._database.connection("owner") as connection:
+            rows = await (await connection.execute(self._sql["experiences"])).fetchall()
+        return [Experience(**row) for row in rows]
+
+    async def exploration(self) -> float:
+        """See `LearningStore`."""
+        async with self._database.connection("owner") as connection:
+            row = await (await connection.execute(self._sql["exploration"])).fetchone()
+        return float(row["share"]) if row else 0.0
+
+    async def explore(self, share: float) -> None:
+        """See `LearningStore`."""
+        async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["explore"], {"share": share})

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 
-from dtrag.cases.neural_selector import MAX_HITS, MODES, CaseHit, CaseSearch
+from dtrag.cases.suggesting import MAX_HITS, MODES, CaseHit, CaseSearch
 from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.delivery.api.audited import add_subjects
