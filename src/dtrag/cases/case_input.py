@@ -11,7 +11,7 @@ from typing import Any
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.cases import requests
-from dtrag.core.cases.case import RESERVED_METADATA, FeedbackType, SimilarityMethod
+from dtrag.core.cases.case import RESERVED_METADATA
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
@@ -100,23 +100,6 @@ def chunk_ids(values: Sequence[str]) -> list[str]:
         if not _CHUNK_ID.fullmatch(chunk_id):
             raise InvalidInput(f"There is no passage {chunk_id[:60]!r}. Use the chunk_id of a search result.")
     return ids
-
-
-def method(name: str) -> SimilarityMethod:
-    """The similarity with this name. Raises `InvalidInput`."""
-    try:
-        return SimilarityMethod(name)
-    except ValueError as error:
-        names = ", ".join(SimilarityMethod)
-        raise InvalidInput(f"There is no similarity {str(name)[:40]!r}. Similarities: {names}.") from error
-
-
-def feedback(name: str) -> FeedbackType:
-    """The feedback with this name. Raises `InvalidInput`."""
-    try:
-        return FeedbackType(name)
-    except ValueError as error:
-        raise InvalidInput(f"There is no feedback {str(name)[:40]!r}. Feedback: {', '.join(FeedbackType)}.") from error
 
 
 def category(value: Sequence[str] | str, taxonomy: Taxonomy, scope: Scope) -> tuple[tuple[str, ...], int | None]:

@@ -36,7 +36,7 @@ from dtrag.core.cases.evidence import (
     standing_of,
 )
 from dtrag.core.cases.index import question_hash
-from dtrag.core.cases.same_question import Gate, same_question
+from dtrag.core.cases.same_question import same_question
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import InvalidInput
 from dtrag.ports import CaseStore, Index
@@ -68,9 +68,9 @@ class _Verified:
 class Reuse:
     """Finds the verified case of a question in the cases of one store.
 
-    `gate` decides whether two questions ask the same. `committed` counts its decisions on the committed trap pairs;
-    they are the evidence until the collection has enough decisions of its own. `delta` is the largest accepted share
-    of wrong decisions. Raises `InvalidInput` for one outside of (0, 1).
+    `committed` counts the decisions of the gate on the committed trap pairs; they are the evidence until the collection
+    has enough decisions of its own. `delta` is the largest accepted share of wrong decisions. Raises `InvalidInput` for
+    one outside of (0, 1).
     """
 
     def __init__(
@@ -81,19 +81,15 @@ class Reuse:
         *,
         committed: DecisionCounts,
         delta: float = DELTA,
-        gate: Gate = same_question,
-        gate_seconds: float = GATE_S,
     ) -> None:
         if not 0.0 < delta < 1.0:
             raise InvalidInput(f"DTRAG_CBR_DELTA is {delta:g}, but must be above 0 and below 1.")
         self._store = store
         self._index = index
-        self._gate = gate
         self._committed = committed
         self.suggester = suggester or Suggester(store)
         self._vectors = replace(self.suggester.vectors, seconds=VECTOR_S)
         self._delta = delta
-        self._gate_seconds = gate_seconds
         self._counts: TTLCache[Scope, DecisionCounts] = TTLCache(256, COUNTS_S)
 
     async def evidence_for(self, viewer: Viewer) -> CollectionEvidence:
@@ -198,14 +194,14 @@ class Reuse:
         Raises `TimeoutError` after the time for the comparisons, so that no thread is busy with an answered question.
         """
         asked_hash = question_hash(question)
-        end = time.monotonic() + self._gate_seconds * timeout_multiplier()
+        end = time.monotonic() + GATE_S * timeout_multiplier()
         same = []
         for case in cases:
             if time.monotonic() >= end:
                 raise TimeoutError
             if case.as_of != scope.as_of:
                 continue
-            if self._gate(case.query, question).same if case.query else case.query_hash == asked_hash:
+            if same_question(case.query, question).same if case.query else case.query_hash == asked_hash:
                 same.append(case)
         return same
 

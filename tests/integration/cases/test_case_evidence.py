@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.app import App
-from dtrag.cases.reuse import Reuse
+from dtrag.cases import reuse
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseChange, CitedPassage, DecisionCounts, ReuseDecision, content_hash
@@ -227,7 +227,9 @@ async def test_with_a_strict_delta_nothing_is_reused(emptied: Database) -> None:
     assert (evidence.allowed, evidence.delta, evidence.basis) == (False, 0.0001, "committed pairs")
 
 
-async def test_comparisons_that_take_too_long_end_and_the_memory_is_silent(app: App) -> None:
+async def test_comparisons_that_take_too_long_end_and_the_memory_is_silent(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compared: list[str] = []
 
     def same(known: str, question: str) -> SameQuestion:
@@ -235,6 +237,7 @@ async def test_comparisons_that_take_too_long_end_and_the_memory_is_silent(app: 
         raise AssertionError
 
     await stored(app, "Parental leave")
-    reuse = Reuse(app.case_store, app.index, committed=DecisionCounts(600, 0), gate=same, gate_seconds=0.0)
-    recalled = await asyncio.wait_for(reuse.recall(QUESTION, EVERYTHING), 60)
+    monkeypatch.setattr(reuse, "same_question", same)
+    monkeypatch.setattr(reuse, "GATE_S", 0.0)
+    recalled = await asyncio.wait_for(app.reuse.recall(QUESTION, EVERYTHING), 60)
     assert (recalled.silence, recalled.case, compared) == ("late", None, [])

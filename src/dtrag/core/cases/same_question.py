@@ -8,7 +8,7 @@ are closer to each other than two wordings of one question.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dtrag.core.cases.normal_form import compact, is_korean, normal_form
@@ -25,9 +25,6 @@ class SameQuestion:
 
     same: bool
     reason: str
-
-
-Gate = Callable[[str, str], SameQuestion]
 
 
 def same_question(base: str, other: str) -> SameQuestion:
