@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -17,6 +16,7 @@ from dtrag.adapters.postgres.lexical.strict_index import UnscopedReads
 from dtrag.app import App
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.text.patterns import UUID
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.isolation.proof import OnProgress, Proof, silent
 from dtrag.isolation.visits import Finding, excerpts_at_difference
@@ -30,7 +30,6 @@ AT_ONCE = 8
 """Concurrent requests; more would only wait for the database."""
 PROGRESS_EVERY = 100
 COUNTS = "documents: counts"
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 Response = tuple[str, Mapping[str, str]]
@@ -180,7 +179,7 @@ async def _leaks(path: str, made: Attempt, owner: UnscopedReads) -> AsyncIterato
     body, texts = await made.send(path)
     scope = await made.caller.scope(made.app)
     allowed = scope.nodes or frozenset()
-    ids = set(_ID.findall(body)) - {made.document_id} | {key.partition(":")[0] for key in texts}
+    ids = set(UUID.findall(body)) - {made.document_id} | {key.partition(":")[0] for key in texts}
     for document_id, node in sorted((await owner.nodes(ids)).items()):
         if node not in allowed:
             yield "content", document_id

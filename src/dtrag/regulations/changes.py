@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from dtrag.core.documents import ChunkedDocument
 from dtrag.core.editions import folded_name
 from dtrag.core.provisions import ProvisionCitation, RegulationText
 from dtrag.core.regulation_changes import ProvisionChange, RegulationDiff, Span, StaleCitation
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import WORD, explained
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.ports import IndexSnapshot, RegulationStore
 from dtrag.regulations.collection_reader import READ_AT_ONCE, CollectionReader
@@ -167,7 +166,6 @@ def _amended_days(collection: Collection, editions: Sequence[RegulationText]) ->
 
 MOST_WORDS = 2_000
 """Words of a text whose changes are marked; a longer text is marked as a whole."""
-_WORD = re.compile(r"\S+")
 Key = tuple[str, str, int]
 
 
@@ -287,7 +285,7 @@ def _differs(before: ComparedProvision, after: ComparedProvision) -> bool:
 
 def changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """The words that differ, as spans of both texts."""
-    old, new = ([match.span() for match in _WORD.finditer(text)] for text in (before, after))
+    old, new = ([match.span() for match in WORD.finditer(text)] for text in (before, after))
     if max(len(old), len(new)) > MOST_WORDS:
         return ((0, len(before)),), ((0, len(after)),)
     matcher = difflib.SequenceMatcher(

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Collection as Ids
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -34,7 +33,7 @@ from dtrag.ports import (
 from dtrag.regulations.citation_hops import follow_citations, followed_citations
 from dtrag.regulations.collection_reader import CollectionReader
 from dtrag.regulations.dated_texts import changed_texts, notes_on, of_day
-from dtrag.regulations.korean.catalog import article_number
+from dtrag.regulations.korean.catalog import ARTICLE_NUMBER, article_number
 from dtrag.regulations.korean.collection import CitableProvision, Collection, provision_names
 from dtrag.regulations.korean.expansion import suggestion_rules, words_in
 from dtrag.regulations.korean.lexicon import Lexicon
@@ -80,7 +79,6 @@ _SHORTENED = stated(
     "The regulation pack interpreted the first {characters} characters of the question only.",
     characters=f"{MAX_QUESTION:,}",
 )
-_ARTICLE_ONLY = re.compile(r"제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +328,7 @@ def _numbered_first(
 ) -> list[tuple[str, float]]:
     """The order; for a question that is only an article number (제15조), the articles of that number come first."""
     question = reading.question
-    number = article_number(question.strip()) if _ARTICLE_ONLY.fullmatch(question.strip()) else None
+    number = article_number(question.strip()) if ARTICLE_NUMBER.fullmatch(question.strip()) else None
     if number is None:
         return list(order)
     numbered = {article.key for article in articles if article_number(article.label) == number}

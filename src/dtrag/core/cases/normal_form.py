@@ -248,8 +248,9 @@ def _without_ending(text: str) -> str:
     text = text[: request.start()] if request else _COPULA.sub("이", text)
     ending = (_INDIRECT if request else _INTERROGATIVE).fullmatch(unicodedata.normalize("NFD", text))
     if ending:
-        text = re.sub("해$", "하", unicodedata.normalize("NFC", ending[1]))
-    text = _ASKED_NOUN.sub(r"\1", re.sub("돼$", "되", text))
+        text = unicodedata.normalize("NFC", ending[1])
+        text = f"{text[:-1]}하" if text.endswith("해") else text
+    text = _ASKED_NOUN.sub(r"\1", f"{text[:-1]}되" if text.endswith("돼") else text)
     if request or text.endswith(_NOUNS):
         text = _CASE.sub(lambda match: match[1] if _suits(match[1], match[2]) else match.group(), text)
     return text

@@ -14,6 +14,9 @@ LATIN = re.compile(r"[A-Za-z]+")
 DIGITS = re.compile(r"\d+")
 FIGURE = re.compile(r"\d[\d,.]*")
 CIRCLED = re.compile(r"[①-⑳]")
+PARAGRAPH = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
+WORD = re.compile(r"\S+")
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)

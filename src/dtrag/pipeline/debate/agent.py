@@ -15,6 +15,7 @@ from dtrag.core.chat import Message, Reply, Usage
 from dtrag.core.prompt_fence import boundary, fenced
 from dtrag.core.text.analysis import language, normalise, sentences, terms
 from dtrag.core.text.hidden_characters import neutralised
+from dtrag.core.text.patterns import WORD
 from dtrag.core.text.token_counts import SYLLABLES_PER_TOKEN, word_tokens
 from dtrag.errors import InvalidInput, LanguageModelFailed
 from dtrag.pipeline import model_calls
@@ -120,7 +121,6 @@ REPEATED = 0.6
 same fact share more than half of their words."""
 MIN_REMAINDER = 0.5
 """A text is cut at the end of a sentence if this leaves at least this share of the allowed length, else at a word."""
-_WORD = re.compile(r"\S+")
 _LAST = re.compile(r"[.!?。？！](?:\s*\[\d{1,3}\])*(?=\s|$)|\[\d{1,3}\][.。]?(?=\s|$)")
 _MARKS = re.compile(r"(?:\s*\[\d{1,3}\])+[.。]?")
 
@@ -152,7 +152,7 @@ def _without_stop(text: str) -> str:
 def cut(text: str, limit: int) -> str:
     """The text, or its beginning of at most `limit` tokens: whole sentences if these are most of it, else words."""
     end, used = 0, 0
-    for word in _WORD.finditer(text):
+    for word in WORD.finditer(text):
         used += word_tokens(word.group())
         if used > limit:
             return _cut_at_sentence(text, end or word.start() + limit * SYLLABLES_PER_TOKEN)

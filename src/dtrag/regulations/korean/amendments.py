@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.provisions import Amendment, RegulationText
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import DIGITS, PARAGRAPH, explained
 
 LONGEST_MARK = 1_500
 """Characters of a mark: some list fifty amendments."""
@@ -29,7 +29,6 @@ _DATE_PATTERN = (
     r"|\s\d{1,2}\.\s\d{1,2}|\s?-\s?\d{1,2}\s?-\s?\d{1,2}|\s?/\s?\d{1,2}\s?/\s?\d{1,2})(?!\d)"
 )
 _DATE = re.compile(_DATE_PATTERN)
-_NUMBER = re.compile(r"\d+")
 _KIND_PATTERN = (
     r"(?:조\s?번호|단서\s?조항|단서|제목|조문|전\s?문|전\s?부|전\s?면|일\s?부|(?:규정|학칙|세칙|지침)?\s?명칭|후단|각\s?호)?\s?"
     r"(?:개\s?정|신\s?설|삭\s?제|폐\s?지|변\s?경|삽\s?입|이\s?동|제\s?정|시\s?행)"
@@ -50,7 +49,6 @@ _ALONE = frozenset({"삭제", "전문개정"})
 """Kinds that need no date (<삭제>); (변경), (이동) and the like are ordinary words in brackets."""
 _OF_ARTICLE = frozenset({"전문개정", "전부개정", "전면개정", "제목개정", "조번호개정", "이동", "폐지"})
 _HEADING = re.compile(r"제\s*+\d{1,4}\s*+조|부\s*+칙|별\s*+[표지첨]|서\s*+식")
-_PARAGRAPH = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
 _RULE = r"(?:규정|세칙|학칙|정관|규칙|기준|지침|내규|요령|준칙|강령|요강|규약|헌장|(?<!방)법|법률|영|조례|회칙|편람)"
 _WHOLE_RULE = explained(
     rf"(?<![가-힣])[이본]\s?(?:(?:변경|개정|일부\s?개정|전부\s?개정|전면\s?개정|신설|제정)\s?)?[가-힣]{{0,12}}?{_RULE}[은는]\s"
@@ -260,7 +258,7 @@ def _later(iso: str, count: int, unit: str) -> str:
 
 
 def _iso(date: str) -> str | None:
-    year, month, day = (int(number) for number in _NUMBER.findall(date))
+    year, month, day = (int(number) for number in DIGITS.findall(date))
     try:
         return datetime.date(year, month, day).isoformat()
     except ValueError:
@@ -268,7 +266,7 @@ def _iso(date: str) -> str | None:
 
 
 def _paragraph_starts(text: str) -> list[int]:
-    return [match.start() for match in _PARAGRAPH.finditer(text) if _begins_paragraph(text, match.start())]
+    return [match.start() for match in PARAGRAPH.finditer(text) if _begins_paragraph(text, match.start())]
 
 
 def _begins_paragraph(text: str, position: int) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dtrag.core.editions import folded_name
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import DIGITS, explained
 from dtrag.regulations.korean import citation_patterns as patterns
 from dtrag.regulations.korean.citation_patterns import PREFIXES
 from dtrag.regulations.korean.spelling import letters, within_one
@@ -21,9 +21,8 @@ Number = tuple[int, int]
 AppendixKey = tuple[str, tuple[int, ...]]
 """The kind of an appendix (별표) and its numbers."""
 
-_LABEL = re.compile(r"제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?")
+ARTICLE_NUMBER = re.compile(r"제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?")
 _INSTITUTION = re.compile(r"^(?:학교법인[가-힣]+?(?=정관)|[가-힣]+?대학교(?=.))")
-_APPENDIX_SPACE = re.compile(r"[\s#]+")
 _WITH_BRACKETS = re.compile(r"[\s․·ㆍ・‧･•⸱]+")
 ORDERED_OUTLINES = 512
 """Regulations whose articles stay cached in order."""
@@ -246,7 +245,7 @@ class Catalog:
                 own = [outline for outline in owners if branch in outline.name]
                 if own:
                     return own[0]
-        general = [outline for outline in owners if not re.search("대학원|산학협력단", outline.name)]
+        general = [outline for outline in owners if not any(word in outline.name for word in ("대학원", "산학협력단"))]
         return min(general or owners, key=lambda outline: len(outline.name), default=None)
 
 
@@ -280,7 +279,7 @@ def _differ_by_one(name: str, other: str) -> bool:
 
 def article_number(label: str) -> Number | None:
     """(15, 2) of 제15조의2."""
-    match = _LABEL.match(label)
+    match = ARTICLE_NUMBER.match(label)
     return (int(match[1]), int(match[2] or 0)) if match else None
 
 
@@ -303,7 +302,7 @@ def articles_between(owner: Outline, first: Number, last: Number) -> list[Number
 
 def folded_appendix(label: str) -> str:
     """The label without differences of spelling: 별표1의2, 별지1호서식."""
-    folded = _APPENDIX_SPACE.sub("", label).replace("제", "").replace("양식", "서식").replace("–", "-")
+    folded = "".join(label.replace("#", "").split()).replace("제", "").replace("양식", "서식").replace("–", "-")
     numbered = re.fullmatch(r"(별[표지첨])서식(\d.*)", folded)
     return f"{numbered[1]}{numbered[2]}서식" if numbered else folded.replace("의", "-")
 
@@ -333,7 +332,7 @@ def appendices_between(owner: Outline, first: str, last: str) -> tuple[str, ...]
 
 def appendix_key(folded: str) -> AppendixKey:
     """The kind of a folded label, and its numbers."""
-    return folded[:2], tuple(int(number) for number in re.findall(r"\d+", folded))
+    return folded[:2], tuple(int(number) for number in DIGITS.findall(folded))
 
 
 def appendix_range(first: str, last: str) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from dtrag.core.editions import folded_name
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import WORD, explained
 from dtrag.regulations.korean import citation_patterns as patterns
 from dtrag.regulations.korean.catalog import ENDING, NOT_NAMES, Catalog, Name, Outline, abolished_rules
 from dtrag.regulations.korean.citation_patterns import DOTS, SPACE
@@ -52,21 +52,19 @@ _RULE_WORD = explained(
     refuses="규정집",
 )
 _WORDS_BEFORE = re.compile(r"(?:[가-힣A-Za-z0-9·ㆍ․()]+[ \t]{1,2}){0,4}$")
-_SELF = explained(
-    r"^(?:이|본|동|같은|위|해당|상기|전기|그|현|각|관련|다른|모든|타|전|후|종전|종전의|현행|구|개정|변경)$",
-    finds=("이", "종전의"),
-    refuses="교원",
+_SELF = frozenset(
+    "이 본 동 같은 위 해당 상기 전기 그 현 각 관련 다른 모든 타 전 후 종전 종전의 현행 구 개정 변경".split()
 )
 _FOLLOWED = explained(
     r"(?:을|를|은|는|이|가|의)?\s?(?:에\s?)?(?:따라|따른|따르|의하여|의해|의한|의거|근거|준하여|준용|준수|적용|위반|정한|정하는|정하고|규정)",
     finds=("에 따라", "을 준수"),
     refuses=("과 함께", "이다"),
 )
-_IN_BRACKETS = re.compile(r"[(（\[<〈「【]|별")
+_IN_BRACKETS = frozenset("(（[<〈「【별")
 """Between the title of a form and what it is based on: 계상 기준(제19조 관련), 처리 기준 [별표 1]."""
 _CODE_BESIDE = re.compile(rf"{SPACE}[(（\[]{SPACE}(\d{{1,2}}-\d{{1,4}}-\d{{1,4}}){SPACE}[)）\]]")
 _CODE_BEFORE = re.compile(rf"(?<![\d-])({_CODE})(?={SPACE}(?:제{SPACE}\d{{1,4}}{SPACE}조|별{SPACE}[표지]|부{SPACE}칙))")
-_PARTICLES = re.compile(r"(?:은|는|이|가|을|를|에|에서|의|와|과|및|또는|하여|따라|의한|위한|대한|한|하는|된|되는)$")
+_PARTICLES = tuple("은 는 이 가 을 를 에 에서 의 와 과 및 또는 하여 따라 의한 위한 대한 한 하는 된 되는".split())
 _DEFINITION = explained(
     r"([」』”’\"']?\s?[(（](?:이하|약칭)\s?[:：]?\s?[“\"‘'「『]?([가-힣A-Za-z·ㆍ ]{1,30}?)[”\"’'」』]?\s?"
     r"(?:(?:이라|라)\s?(?:한다|함|하고|하며|칭한다|칭함))?[)）])",
@@ -82,7 +80,7 @@ _GENERAL = explained(
 )
 """Words without a reference behind them that name no particular rule."""
 _SELF_WORD = re.compile(r"^(?:이|본|동|위|그|각|타|현|제|신|구)(?:규정|세칙|규칙|지침|내규|학칙|정관|기준)$")
-_STATE_ORDINANCE = re.compile(r"(?:에관한|시행|회계)규칙$")
+_STATE_ORDINANCE = ("에관한규칙", "시행규칙", "회계규칙")
 _DECREES = frozenset(
     folded_name(name)
     for name in (
@@ -196,7 +194,7 @@ class NameFinder:
         law, name = match.group().strip(), match[1]
         if (
             patterns.NOT_LAW.search(name)
-            or re.sub(r"\s", "", law) in {"법", "이법", "동법"}
+            or "".join(law.split()) in {"법", "이법", "동법"}
             or law.startswith(("같은", "동법", "이 법"))
         ):
             return False
@@ -208,7 +206,7 @@ class NameFinder:
 
     def _quoted_in_provision(self) -> Iterator[Name]:
         for match in patterns.QUOTED.finditer(self._text):
-            if re.search(r"이하\s*$", self._text[max(0, match.start() - CONTEXT_LENGTH) : match.start()]):
+            if self._text[max(0, match.start() - CONTEXT_LENGTH) : match.start()].rstrip().endswith("이하"):
                 continue
             quoted = match[1]
             article = patterns.ARTICLE.search(quoted)
@@ -308,7 +306,7 @@ class NameFinder:
         for match in _RULE_WORD.finditer(self._text):
             start, end, word = match.start("word"), match.end("word"), match["word"]
             after = _REFERENCE_AFTER.match(self._text, end)
-            is_cited = after is not None and not (word.endswith("기준") and _IN_BRACKETS.search(after.group()))
+            is_cited = after is not None and not (word.endswith("기준") and not _IN_BRACKETS.isdisjoint(after.group()))
             if not is_cited:
                 is_name = len(word) >= SHORTEST_UNQUOTED and not _is_generic(word) and not _GENERAL.search(word)
                 if is_name and (self._nearest(word) is not None or _FOLLOWED.match(self._text, end)):
@@ -323,9 +321,9 @@ class NameFinder:
         words = _WORDS_BEFORE.search(self._text, max(0, start - LONGEST_WORDS), start)
         starts = [start]
         if words:
-            starts += [words.start() + match.start() for match in reversed(list(re.finditer(r"\S+", words.group())))]
+            starts += [words.start() + match.start() for match in reversed(list(WORD.finditer(words.group())))]
         before = self._text[starts[1] : start].strip() if len(starts) > 1 else ""
-        if _SELF.match(before) or _SELF_WORD.match(word):
+        if before in _SELF or _SELF_WORD.match(word):
             return None
         for begin in starts[:MOST_WORDS]:
             written = self._text[begin:end]
@@ -341,7 +339,7 @@ class NameFinder:
         begin = start
         if _is_generic(word):  # 드론 운영 규정: the name has several words
             for earlier in starts[1:3]:
-                if _PARTICLES.search(self._text[earlier:start].split(maxsplit=1)[0]):
+                if self._text[earlier:start].split(maxsplit=1)[0].endswith(_PARTICLES):
                     break
                 begin = earlier
             if begin == start:
@@ -442,7 +440,7 @@ def _is_of_the_state(name: str) -> bool:
     if _is_decree(name):
         return True
     is_law = patterns.LAW_ENDING.search(stripped) is not None and not patterns.NOT_LAW.search(stripped)
-    if is_law and (_STATE_ORDINANCE.search(folded) or not ENDING.search(stripped)):
+    if is_law and (folded.endswith(_STATE_ORDINANCE) or not ENDING.search(stripped)):
         return True
     return (is_law or ENDING.search(stripped) is not None) and patterns.STATE_RULE.search(folded) is not None
 
@@ -476,7 +474,7 @@ def _folded_with_places(text: str) -> tuple[str, list[int]]:
 
 def _outer_words(name: str) -> int:
     """Characters before the name of a law that belong to the sentence ("본 규정은 공공기관의 … 법률")."""
-    words = list(re.finditer(r"\S+", name))
+    words = list(WORD.finditer(name))
     cut = 0
     for word, following in itertools.pairwise(words):
         ends = patterns.CLAUSE_END.search(word.group())

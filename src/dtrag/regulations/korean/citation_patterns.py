@@ -87,7 +87,6 @@ AND = re.compile(rf"{SPACE}(?:[,，、/{DOTS}]|및|와|과|또는|이나|혹은)
 JOINED = re.compile(rf"(?:{AND.pattern}|{SPACE}(?=제{SPACE}[\d①-⑳]{{1,3}}{SPACE}[항호]))")
 """What joins 항 and 호 of one article: a list, or nothing (제1항 제2항)."""
 BLANKS = re.compile(SPACE)
-CIRCLED = re.compile("[①-⑳]")
 
 # References to what the text cited before, or is
 SAME_RULE = explained(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dtrag.core.text.patterns import CIRCLED
 from dtrag.regulations.korean import citation_patterns as patterns
 from dtrag.regulations.korean.catalog import Name, Number, Outline, article_number, ordered_articles
 from dtrag.regulations.korean.citation_grammar import (
@@ -76,7 +77,7 @@ def place_of(label: str, outline: Outline) -> Place:
     ordered = ordered_articles(outline.articles) if number else []
     at = bisect_left(ordered, number) if number else 0
     kind: Literal["article", "addendum", "appendix"] = (
-        "article" if number else "addendum" if re.match(r"부\s*칙", label) else "appendix"
+        "article" if number else "addendum" if "".join(label.split()).startswith("부칙") else "appendix"
     )
     return Place(Name(0, 0, outline.name, outline), kind, number, ordered[at - 1] if at else None)
 
@@ -103,7 +104,7 @@ class _Reader:
         self._resolved_end = -1
         self._candidates: list[Name] = []
         self._candidates_end = -1
-        self._marks = [match.start() for match in patterns.CIRCLED.finditer(text)]
+        self._marks = [match.start() for match in CIRCLED.finditer(text)]
         self._tokens: list[Token] = []
 
     def read(self) -> list[Token]:

@@ -52,7 +52,7 @@ _LIST_ITEM = explained(
     finds="1. 제3조의 개정규정: 2020년 3월 1일",
     refuses="1. 제3조: 공포한 날",
 )
-_AMENDED = re.compile(r"개정|신설|삭제|규정")
+_AMENDED = ("개정", "신설", "삭제", "규정")
 _QUOTED = re.compile(r"[「『｢“\"]([^」』｣”\"\n]{2,60})[」』｣”\"]")
 _RULE = "(?:규정|규칙|세칙|지침|요령|내규|기준|학칙)"
 _REPEALS = re.compile(rf"(?:이\s?{_RULE}의?\s?시행과\s?동시에\s?)?(?:각각\s?|모두\s?)?폐지(?:한다|하고|하며|된다)")
@@ -101,7 +101,7 @@ def article_dates(addendum: str) -> dict[str, date]:
         start = 0
         for match in _TAKES_EFFECT.finditer(sentence):
             subject, start = sentence[start : match.start()], match.end()
-            if _AMENDED.search(subject) and (written := dates(match["day"])):
+            if any(word in subject for word in _AMENDED) and (written := dates(match["day"])):
                 by_label.update(dict.fromkeys(_labels(subject), date.fromisoformat(written[0])))
     for item in _LIST_ITEM.finditer(text):
         if written := dates(item["day"]):

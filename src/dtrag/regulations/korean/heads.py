@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from dtrag.core.documents import Block, ParsedDocument
 from dtrag.core.text.patterns import explained
+from dtrag.regulations.korean.catalog import ARTICLE_NUMBER
 
-_ARTICLE = re.compile(r"제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?")
 _FIRST_PARAGRAPH = re.compile(r"①\s*(?=[(（])")
 _DIVISION = explained(
     r"제\s*(?:\d{1,3}|[IVX]{1,5}|[Ⅰ-Ⅻ]|[一二三四五六七八九十]{1,3})\s*([편장절관])(?:\s*의\s*\d+)?(?=[\s.:(（<\[]|$)",
@@ -85,7 +85,7 @@ class ArticleHead:
 
 def article_head(text: str) -> ArticleHead | None:
     """The head that the line begins with. `tail` is what follows the head (the number when there is no title)."""
-    match = _ARTICLE.match(text)
+    match = ARTICLE_NUMBER.match(text)
     if match is None:
         return None
     number, minor, position = int(match[1]), int(match[2] or 0), match.end()

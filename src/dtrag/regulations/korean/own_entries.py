@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,6 @@ MIN_LENGTH, MAX_LENGTH = 2, 60
 """Characters of a form or an official word."""
 MAX_CHARACTERS = 100_000
 """Characters of all forms and official words together: every process reads them with the settings of the index."""
-_SYLLABLE = re.compile(r"[가-힣]")
 _SHOWN = 40
 Words = tuple[tuple[str, ...], tuple[str, ...]]
 """Spoken forms and official words of an entry."""
@@ -71,7 +69,7 @@ def _check_form(form: str) -> None:
             f"give at least {MIN_LENGTH} Hangul syllables, Latin letters or digits."
         )
     for word in words[:-1]:
-        if _SYLLABLE.fullmatch(word):
+        if len(word) == 1 and "가" <= word <= "힣":
             raise InvalidInput(
                 f"In the spoken form {form!r}, {word!r} would match every word that begins with it. Write it with its "
                 f"particle, such as {_as_object(word)!r}, which matches the whole word only, or write a longer word."

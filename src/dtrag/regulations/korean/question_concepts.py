@@ -246,7 +246,6 @@ _NOT_A_VERB = re.compile(
 """Words in 고 that end no part: nouns and quotations."""
 _ASKS = re.compile(rf"까지|[?？]|{_EMBEDDED}(?:\s|$)|야\s?(?:하|되)[고며]$")
 """What asks beside the words of questions."""
-_SENTENCE = re.compile(r"[다요죠]$")
 _HAS_SUBJECT = re.compile(r"\S+[은는이가도](?:\s|[?？]|$)")
 
 
@@ -279,7 +278,7 @@ def _asks_both(boundary: re.Match[str], first: str, second: str) -> bool:
         return True
     if _asks(first):
         return _asks(second) and not _NOT_A_VERB.search(first)
-    return bool(boundary["joint"]) and not _SENTENCE.search(first)
+    return bool(boundary["joint"]) and not first.endswith(("다", "요", "죠"))
 
 
 def _asks(part: str) -> bool:

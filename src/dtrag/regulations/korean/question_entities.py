@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -123,8 +122,7 @@ HYPERNYMS: Mapping[str, tuple[str, ...]] = {
 
 _BOUND = frozenset("까지 이내 부터 이전 이후".split())
 """Keywords that follow other words; all others begin a word or end a compound noun."""
-_WORD = re.compile(r"[가-힣]+")
-_ADJECTIVE_ENDING = re.compile(r"^(?:적|인|적인|적으로)")
+_ADJECTIVE_ENDING = ("적", "인")
 
 
 class RegulationEntityRecognizer:
@@ -152,21 +150,27 @@ def _keywords(query: str) -> Iterator[EntityMatch]:
     for entity_type, keywords in _KEYWORDS.items():
         taken: set[int] = set()
         for keyword in keywords:  # a keyword comes before those that it contains
-            for match in re.finditer(keyword, query):
-                span = range(match.start(), match.end())
-                if not taken.isdisjoint(span) or not _is_word_or_part(query, match.start(), match.end(), keyword):
+            for start, end in _places(keyword, query):
+                span = range(start, end)
+                if not taken.isdisjoint(span) or not _is_word_or_part(query, start, end, keyword):
                     continue
                 taken.update(span)
                 related = (keyword, *_RELATED.get(keyword, ()))
-                yield EntityMatch(entity_type, keyword, match.start(), match.end(), KEYWORD_CONFIDENCE, related)
+                yield EntityMatch(entity_type, keyword, start, end, KEYWORD_CONFIDENCE, related)
 
 
 def _topics(query: str) -> Iterator[EntityMatch]:
     for topic, levels in HYPERNYMS.items():
-        for match in re.finditer(topic, query):
-            yield EntityMatch(
-                EntityType.HYPERNYM, topic, match.start(), match.end(), KEYWORD_CONFIDENCE, (topic, *levels)
-            )
+        for start, end in _places(topic, query):
+            yield EntityMatch(EntityType.HYPERNYM, topic, start, end, KEYWORD_CONFIDENCE, (topic, *levels))
+
+
+def _places(word: str, query: str) -> Iterator[tuple[int, int]]:
+    """Where the query has the word, without overlap."""
+    start = query.find(word)
+    while start >= 0:
+        yield start, start + len(word)
+        start = query.find(word, start + len(word))
 
 
 def _is_word_or_part(query: str, start: int, end: int, keyword: str) -> bool:
@@ -175,4 +179,4 @@ def _is_word_or_part(query: str, start: int, end: int, keyword: str) -> bool:
     is_inside = "가" <= before <= "힣"
     if keyword in _BOUND:
         return is_inside or before.isdigit() or before == " "
-    return not _ADJECTIVE_ENDING.match(query[end : end + 3]) or not is_inside
+    return not query.startswith(_ADJECTIVE_ENDING, end) or not is_inside

@@ -395,18 +395,18 @@ class Role(NamedTuple):
     신청자격 names who may, not how.
     """
 
-    sought: re.Pattern[str]
+    sought: frozenset[str]
     titled: re.Pattern[str]
 
 
 ROLES: Mapping[str, Role] = {
-    name: Role(re.compile(sought), re.compile(rf"(?:{titled})(?=\s|및|[ㆍ·,]|$)"))
+    name: Role(frozenset(sought.split()), re.compile(rf"(?:{titled})(?=\s|및|[ㆍ·,]|$)"))
     for name, sought, titled in (
-        ("definition", "정의|뜻|의미|종류|구분", "정의|구분|종류"),
-        ("eligibility", "자격|요건|조건|대상", "자격|요건|조건|대상자?|제한|제외|불가"),
-        ("period", "기간|시기|기한|연한", "기간|시기|기한|연한"),
-        ("procedure", "신청|절차|방법|서류", "신청|절차|방법|서류|선발|추천|추대"),
-        ("benefits", "혜택|대우|처우|보수|급여", "처우|대우|보수|혜택|지원내용"),
+        ("definition", "정의 뜻 의미 종류 구분", "정의|구분|종류"),
+        ("eligibility", "자격 요건 조건 대상", "자격|요건|조건|대상자?|제한|제외|불가"),
+        ("period", "기간 시기 기한 연한", "기간|시기|기한|연한"),
+        ("procedure", "신청 절차 방법 서류", "신청|절차|방법|서류|선발|추천|추대"),
+        ("benefits", "혜택 대우 처우 보수 급여", "처우|대우|보수|혜택|지원내용"),
     )
 }
 """In the order in which they are shown for a subject alone."""
@@ -426,8 +426,8 @@ def governing(question: str, articles: Sequence[Article]) -> list[str]:
     Those whose title says what is sought; for a subject alone, the first of each role. `articles` are in their order.
     """
     words = [without_particle(word) for word in content(question).split() if any(map(str.isalnum, word))]
-    sought = [name for name, role in ROLES.items() if any(role.sought.fullmatch(word) for word in words)]
-    subject = [word for word in words if not any(role.sought.fullmatch(word) for role in ROLES.values())]
+    sought = [name for name, role in ROLES.items() if not role.sought.isdisjoint(words)]
+    subject = [word for word in words if not any(word in role.sought for role in ROLES.values())]
     if (
         not 0 < len(subject) <= MAX_SUBJECT
         or asks(question, "circumstance")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dtrag.core.editions import folded_name
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import WORD, explained
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.regulations.korean import citation_patterns as patterns
 from dtrag.regulations.korean.catalog import appendices_between, appendix_label, article_label, articles_between
@@ -39,7 +39,7 @@ _COUNTED = re.compile(r"\s{0,2}[원건직치각교약례정사선업씩]")
 _BRACKETS = frozenset({"[]", "<>", "()", "【】"})
 _PARTICLE = re.compile(r"(?:의|에서|에|중|상)$")
 _ENDING = re.compile(r"(?:시행)?(?:규정|세칙|학칙|정관|지침|내규|규칙|요령|준칙|강령|규약|헌장|기준)$")
-_RULE_LIKE = re.compile(r"(?:법|법률|령|규정|규칙|세칙|학칙|정관|지침|내규|조례|헌법)$")
+_RULE_LIKE = ("법", "법률", "령", "규정", "규칙", "세칙", "학칙", "정관", "지침", "내규", "조례", "헌법")
 _DEMONSTRATIVE = re.compile(r"(?:^|\s)(?:이|그|저|해당|위|본|동|같은|방금|아까)(?:\s?(?:규정|학칙|세칙|정관|지침))?$")
 _EMPTY_STEMS = frozenset("그럼 그러면 그리고 또는 그런데 혹시 저기 해당 우리 아니 그래 이제 다음 위의".split())
 _ASKING = explained(
@@ -257,7 +257,7 @@ def _references(query: _Question) -> Iterator[_Reference]:
         if label and not regulations and not any(map(str.isdigit, label)):
             continue
         name = before.rstrip(" 「」『』\"'“”‘’")
-        is_unknown = not regulations and not _DEMONSTRATIVE.search(name) and bool(_RULE_LIKE.search(name))
+        is_unknown = not regulations and not _DEMONSTRATIVE.search(name) and name.endswith(_RULE_LIKE)
         has_mark = bool(label) or query.text.startswith("제", cited.start)
         place = end + start if regulations else cited.start
         yield _Reference(place, cited, regulations, has_mark, is_unknown)
@@ -307,7 +307,7 @@ def _labelled(text: str, place: int) -> list[Labelled]:
 
 def _named_before(before: str, collection: Collection) -> tuple[int, tuple[Regulation, ...]]:
     """Start of the name at the end of a text, and the regulations that it can mean."""
-    words = list(re.finditer(r"\S+", before))[-NAME_WORDS:]
+    words = list(WORD.finditer(before))[-NAME_WORDS:]
     if not words or _DEMONSTRATIVE.search(before.rstrip()):
         return len(before), ()
     first = words[0].start()

@@ -29,12 +29,15 @@ a few articles is not a regulation book. (Covers, indexes and abolished regulati
 MAX_LAST_SHARE = 0.6
 """The last article may be at most this share of them: a text that goes on after a few quoted articles is not the last
 of them. An addendum or an appendix behind it proves that the article ended where it should."""
-_ORDER: tuple[re.Pattern[str], ...] = (
-    re.compile(r"(?m)^[ \t]*(?=[①-⑳㉑-㉟㊱-㊿]|\(\d{2,3}\))|(?<=[.>〉)\]])[ ](?=[①-⑳])"),  # paragraphs (항)
-    re.compile(r"(?m)^[ \t]*(?=\d{1,3}\.|\d{1,3}\))"),  # items (호)
-    re.compile(r"(?m)^"),  # sub-items, rows of a table
-    re.compile(r"(?<=[.?!])[ ]+"),  # sentences
-    re.compile(r"[ ]+"),
+_ORDER = tuple(
+    re.compile(begins, re.M)
+    for begins in (
+        r"^[ \t]*(?=[①-⑳㉑-㉟㊱-㊿]|\(\d{2,3}\))|(?<=[.>〉)\]])[ ](?=[①-⑳])",  # paragraphs (항)
+        r"^[ \t]*(?=\d{1,3}\.|\d{1,3}\))",  # items (호)
+        r"^",  # sub-items, rows of a table
+        r"(?<=[.?!])[ ]+",  # sentences
+        r"[ ]+",
+    )
 )
 
 

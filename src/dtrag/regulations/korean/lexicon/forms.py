@@ -19,7 +19,6 @@ MIN_LONG_WORD = 3
 compared with misspelt words by its letters (jamo)."""
 _WORD = re.compile(r"[가-힣]+|[a-z0-9]+(?:[-'][a-z0-9]+)*")
 _OBJECT = re.compile(r"(?<=[가-힣]{2})[을를]$")
-_SYLLABLE_AS_OBJECT = re.compile(r"[가-힣][을를]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ def bare(token: str) -> str:
 
 def is_syllable_as_object(token: str) -> bool:
     """Whether the token is one syllable and an object's particle."""
-    return _SYLLABLE_AS_OBJECT.fullmatch(token) is not None
+    return len(token) == 2 and "가" <= token[0] <= "힣" and token[1] in "을를"
 
 
 def _has_word(text: str) -> bool:

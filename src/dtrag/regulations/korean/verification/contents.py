@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dtrag.core.provisions import Provision, RegulationText
-from dtrag.core.text.patterns import explained
+from dtrag.core.text.patterns import HANGUL, LATIN, PARAGRAPH, explained
 from dtrag.regulations.korean import citation_patterns as patterns
 from dtrag.regulations.korean.amendments import circled_number, dates, is_repealed, preface
 from dtrag.regulations.korean.catalog import (
@@ -35,9 +35,7 @@ _ADDENDUM_ARTICLE = explained(
     refuses=("2. 3. 시행", "이 규정 제2조"),
 )
 """제2조 of an addendum, which older ones number 2."""
-_WORDS = re.compile(r"^[^|]*[가-힣A-Za-z][^|]*$")
 _NO_DOTS = dict.fromkeys(map(ord, patterns.DOTS))
-_MARK = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
 _DELETED = r"[\s*]*+[<〈(（\[]?\s*+삭\s*+제"
 _IS_DELETED = re.compile(_DELETED)
 _FURTHER_MARK = re.compile(
@@ -179,7 +177,7 @@ class RegulationContents:
             provision.label: provision.title
             for text in reversed(self._texts)
             for provision in reversed(text.provisions)
-            if provision.kind == "appendix" and _WORDS.search(provision.title)
+            if provision.kind == "appendix" and _has_words(provision.title)
         }
 
     @functools.cached_property
@@ -268,7 +266,7 @@ def read_article(text: str) -> ArticleText:
 def _paragraph_marks(text: str) -> Iterator[tuple[int, int]]:
     """Position and number of the marks that begin a paragraph: in order, at a line's start or after a sentence."""
     last = 0
-    for match in _MARK.finditer(text):
+    for match in PARAGRAPH.finditer(text):
         before = text[max(0, match.start() - 40) : match.start()].rstrip(" \t\u3000*")
         number = circled_number(match.group())
         if number > last and (not before or before[-1] in "\n.>〉)）]】|:"):
@@ -321,3 +319,8 @@ def _subitems(text: str) -> dict[int, bool]:
             continue
         subitems.setdefault(number, _IS_DELETED.match(text, match.end()) is not None)
     return subitems
+
+
+def _has_words(title: str) -> bool:
+    """Whether the title has letters, and is not a row of a table."""
+    return "|" not in title and bool(HANGUL.search(title) or LATIN.search(title))

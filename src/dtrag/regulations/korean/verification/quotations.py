@@ -16,9 +16,8 @@ SHORTEST = 8
 """Characters of a quotation; a shorter one is a term, not words of a provision."""
 LONGEST = 4_000
 _QUOTATION = re.compile(rf"“([^“”\n]{{{SHORTEST},{LONGEST}}})”|\"([^\"\n]{{{SHORTEST},{LONGEST}}})\"")
-_WORDS = re.compile(r"\S\s+\S")
 _DEFINED = re.compile(r"\s*(?:이?라\s*(?:한다|칭한다|함|하며|하고))")
-_SHORT_NAME = re.compile(r"(?:이하|약칭)\s*$")
+_SHORT_NAME = ("이하", "약칭")
 _BRACKET = re.compile(r"\s*[(（\[]\s*")
 """Between a quotation and its citation: “…” (학칙 제21조)."""
 _HEAD = re.compile(r"\s*제\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3})?\s*(?:[(（][^()（）]{0,100}[)）])?\s*")
@@ -72,9 +71,9 @@ def compared(quoted: str, cited: Sequence[str]) -> QuotationStatus:
 
 def _is_quoted_text(text: str, match: re.Match[str], start: int, end: int) -> bool:
     """Whether these are several words, and not a short name that is defined (이하 “인사규정”이라 한다)."""
-    if not _WORDS.search(text, start, end):
+    if len(text[start:end].split()) < 2:
         return False
-    if _SHORT_NAME.search(text, max(0, match.start() - 8), match.start()):
+    if text[max(0, match.start() - 8) : match.start()].rstrip().endswith(_SHORT_NAME):
         return False
     return _DEFINED.match(text, match.end()) is None
 
