@@ -9,23 +9,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, Generic, TypeVar
 
 from fastapi import Request
-from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
-from pydantic import TypeAdapter
+from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from dtrag import logs
-from dtrag.core.documents import Citation
 from dtrag.delivery.api.errors import detail_of, error_body
 from dtrag.delivery.api.request_tasks import InFlight, cancelled, client_gone, result_of
-from dtrag.delivery.api.schemas.chat import SourceShape, sources
 from dtrag.errors import DtragError
 from dtrag.pipeline.run import Emit
-from dtrag.pipeline.state import PipelineResponse
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -36,7 +32,6 @@ _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 """Characters that JSON leaves as they are, and that clients which follow Unicode treat as line breaks."""
 RunEvent = tuple[str, Mapping[str, Any]]
 """Name and data of an event that a run emits."""
-_SOURCES = TypeAdapter(list[SourceShape])
 
 
 def event(data: object, name: str | None = None) -> bytes:
@@ -111,36 +106,6 @@ def failure_of(feed: EventFeed[Any]) -> dict[str, Any] | None:
         _LOG.error("a stream failed unexpectedly", exc_info=error)
         return error_body(f"Internal error; the request id is {logs.request_id.get()}", "InternalError")
     return None
-
-
-def source_rows(citations: Iterable[Citation]) -> Mapping[str, Any]:
-    """The data of the event `citations`."""
-    return {"citations": _SOURCES.dump_python(sources(citations), mode="json", by_alias=True)}
-
-
-async def answer_events(
-    feed: EventFeed[PipelineResponse], done: Callable[[PipelineResponse], Awaitable[object]]
-) -> AsyncGenerator[bytes, None]:
-    """The events of a run that answers: its own, `replace` when its text so far is not the answer, and finally `done`
-    with what that function gives, or `error`."""
-    shown = ""
-    async for run_event in feed.events():
-        if run_event is None:
-            yield KEEPALIVE_COMMENT
-            continue
-        name, data = run_event
-        yield event(source_rows(data["citations"]) if name == "citations" else data, name)
-        if name in {"token", "replace"}:
-            shown = data["text"] if name == "replace" else shown + data["text"]
-    failure = failure_of(feed)
-    if failure is not None:
-        yield event(failure, "error")
-        return
-    answer = feed.result()
-    body = await done(answer)
-    if shown != answer.text:
-        yield event({"text": answer.text}, "replace")
-    yield event(body, "done")
 
 
 class EventStream(EventSourceResponse):

@@ -25,10 +25,11 @@ from dtrag.delivery.api.chat_turn import note_streamed_answer
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.permissions import ASK, READ, WRITE, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.routes.chat import answer_events
 from dtrag.delivery.api.routes.search import search_response
 from dtrag.delivery.api.routing import JsonRoute, Offset, Page, StrictBody, failures
 from dtrag.delivery.api.schemas.search import AsOf, Filters, SearchResponse
-from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, answer_events
+from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream
 from dtrag.errors import DtragError
 from dtrag.governance.agents import MAX_LIMIT, manifest_yaml
 from dtrag.pipeline.state import PipelineResponse
