@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
 from email.message import Message
 from typing import Annotated, Any, NoReturn
 
 from fastapi import Query, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from dtrag.core.nesting import deeper_than
@@ -20,6 +21,17 @@ MAX_OFFSET = 1_000_000_000
 Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="Number of entries to skip.")]
 ReasonStatements = Annotated[tuple[Statement, ...], Field(description="The sentences of reason with codes.")]
 NoteStatements = Annotated[tuple[Statement, ...], Field(description="The notes with codes.")]
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("must be a time in the years 1 to 9999 in UTC") from None
+
+
+Time = Annotated[datetime, Field(strict=False), AfterValidator(_in_utc)]
+"""A time in ISO 8601, UTC if it has no zone."""
 
 
 class Page(BaseModel):

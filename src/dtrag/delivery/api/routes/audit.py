@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -14,7 +13,7 @@ from dtrag.core.evaluation_run import EvaluationRun, RunReport, RunSummary
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, Time, failures
 from dtrag.governance.evaluations import MAX_LISTED
 from dtrag.isolation.runs import IsolationRun
 
@@ -37,8 +36,8 @@ async def audit(
     *,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
     before: Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="Only lines below this number.")] = None,
-    since: Annotated[datetime | None, Query(description="Only lines since this time (UTC if it has no zone).")] = None,
-    until: Annotated[datetime | None, Query(description="Only lines before this time (UTC if it has no zone).")] = None,
+    since: Annotated[Time | None, Query(description="Only lines since this time (UTC if it has no zone).")] = None,
+    until: Annotated[Time | None, Query(description="Only lines before this time (UTC if it has no zone).")] = None,
     actor: Annotated[str | None, Query(max_length=100, description="Only lines of this caller.")] = None,
     action: Annotated[
         str | None,
@@ -53,8 +52,8 @@ async def audit(
     rows = await app_of(request).audit.newest(
         limit=limit,
         before=before,
-        since=_in_utc(since),
-        until=_in_utc(until),
+        since=since,
+        until=until,
         actor=_without_nul(actor),
         action=_without_nul(action),
         decision=decision,
@@ -79,10 +78,6 @@ async def verify(
     expected = ChainHead.parse(expect) if expect else None
     work = app_of(request).audit.verify(expected)
     return await until_gone(request, service_of(request).in_flight, work)
-
-
-def _in_utc(moment: datetime | None) -> datetime | None:
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 def _without_nul(text: str | None) -> str | None:

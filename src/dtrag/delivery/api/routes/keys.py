@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from dtrag.core.access.api_key import LOCAL, Caller, KeyView, NewKeyView, Role
 from dtrag.core.access.session import csrf_of
@@ -15,23 +15,12 @@ from dtrag.delivery.api.authentication import delete_cookie, set_cookie, token_o
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.origins import is_own
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
-from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
+from dtrag.delivery.api.routing import JsonRoute, StrictBody, Time, failures
 from dtrag.errors import Forbidden, Unauthorized
 from dtrag.governance.api_keys import MAX_NAME, MAX_ORIGINS, MAX_PATHS, MAX_RATE
 from dtrag.governance.sessions import SignedIn
 
 router = APIRouter(route_class=JsonRoute, tags=["keys"], dependencies=ADMIN_WHOLE_TREE)
-
-
-def _in_utc(moment: datetime) -> datetime:
-    try:
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except OverflowError:
-        raise ValueError("must be a time in the years 1 to 9999 in UTC") from None
-
-
-Moment = Annotated[datetime, Field(strict=False), AfterValidator(_in_utc)]
-"""A time in ISO 8601, UTC if it has no zone."""
 
 
 class NewKey(StrictBody):
@@ -42,7 +31,7 @@ class NewKey(StrictBody):
     scope: list[str | list[str]] | None = Field(
         None, min_length=1, max_length=MAX_PATHS, description="Branches that it may see; without it the whole tree."
     )
-    expires_at: Moment | None = Field(None, description="When it expires; never if absent.")
+    expires_at: Time | None = Field(None, description="When it expires; never if absent.")
     rate_per_minute: int | None = Field(
         None, ge=1, le=MAX_RATE, description="Requests per minute; without it DTRAG_RATE_PER_MINUTE."
     )
