@@ -71,7 +71,7 @@ from dtrag.core.taxonomy.tree import Taxonomy as Taxonomy
 from dtrag.core.text.questions import QueryCharacteristics as QueryCharacteristics
 from dtrag.core.version import __version__ as __version__
 from dtrag.delivery.api.routes.chat import ChatRequest as ChatRequest
-from dtrag.delivery.api.schemas.search import SearchRequest as SearchRequest
+from dtrag.delivery.api.routing import SearchRequest as SearchRequest
 from dtrag.errors import (
     DtragError as DtragError,
 )

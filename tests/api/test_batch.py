@@ -12,7 +12,7 @@ import pytest_asyncio
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.routes.search import AT_ONCE, MAX_PASSAGES
-from dtrag.delivery.api.schemas.search import MAX_SEARCHES
+from dtrag.delivery.api.routing import MAX_SEARCHES
 from dtrag.errors import DatabaseUnavailable
 from tests.api.shape import FORM, assert_failure, form
 

@@ -27,8 +27,7 @@ from dtrag.delivery.api.permissions import ASK, READ, WRITE, caller_of, refuse_b
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routes.chat import answer_events
 from dtrag.delivery.api.routes.search import search_response
-from dtrag.delivery.api.routing import JsonRoute, Offset, Page, StrictBody, failures
-from dtrag.delivery.api.schemas.search import AsOf, Filters, SearchResponse
+from dtrag.delivery.api.routing import AsOf, Filters, JsonRoute, Offset, Page, SearchResponse, StrictBody, failures
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream
 from dtrag.errors import DtragError
 from dtrag.governance.agents import MAX_LIMIT, manifest_yaml

@@ -25,8 +25,7 @@ from dtrag.core.taxonomy.tree import MAX_DEPTH
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN, READ, WRITE, caller_of
-from dtrag.delivery.api.routing import JsonRoute, NoteStatements, StrictBody, failures
-from dtrag.delivery.api.schemas.search import JsonObject, Text
+from dtrag.delivery.api.routing import JsonObject, JsonRoute, NoteStatements, StrictBody, Text, failures
 
 router = APIRouter(route_class=JsonRoute, tags=["cbr"])
 

@@ -31,13 +31,17 @@ from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import (
+    AsOf,
+    Filters,
+    JsonObject,
     JsonRoute,
     NoteStatements,
     ReasonStatements,
+    RequestBody,
     StrictBody,
+    Text,
     failures,
 )
-from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, event, failure_of
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.answer_feedback import FeedbackOutcome

@@ -14,8 +14,7 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import service_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, READ_WHOLE_TREE
 from dtrag.delivery.api.prometheus import CONTENT_TYPE
-from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
-from dtrag.delivery.api.schemas.search import JsonObject
+from dtrag.delivery.api.routing import JsonObject, JsonRoute, StrictBody, failures
 from dtrag.errors import InvalidInput
 
 router = APIRouter()

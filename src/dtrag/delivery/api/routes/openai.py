@@ -26,8 +26,7 @@ from dtrag.delivery.api.errors import OpenAIFailure
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routes.chat import AnsweredBefore
-from dtrag.delivery.api.routing import JsonRoute, failures
-from dtrag.delivery.api.schemas.search import AsOf
+from dtrag.delivery.api.routing import AsOf, JsonRoute, failures
 from dtrag.delivery.api.sse import EventFeed, EventStream, event, failure_of
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.governance.agents import MAX_LIMIT

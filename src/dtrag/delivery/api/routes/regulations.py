@@ -17,8 +17,7 @@ from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.routing import QUESTION_FAILURES, JsonRoute, Offset, Page, StrictBody, failures
-from dtrag.delivery.api.schemas.search import AsOf, Text
+from dtrag.delivery.api.routing import QUESTION_FAILURES, AsOf, JsonRoute, Offset, Page, StrictBody, Text, failures
 from dtrag.regulations.korean.citations import Kind
 from dtrag.regulations.korean.own_entries import MAX_ENTRIES, MAX_FORMS, MAX_LENGTH, MAX_OFFICIAL, MIN_LENGTH
 from dtrag.regulations.korean.verification.check import MAX_TEXT

@@ -18,17 +18,19 @@ from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.errors import ValidationProblem, sentence, validation_sentence
 from dtrag.delivery.api.permissions import READ, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.routing import QUESTION_FAILURES, JsonRoute, failures
-from dtrag.delivery.api.schemas.search import (
+from dtrag.delivery.api.routing import (
+    QUESTION_FAILURES,
     AskRequest,
     BatchRequest,
     BatchResponse,
     Hit,
+    JsonRoute,
     RequestBody,
     SearchFailure,
     SearchRequest,
     SearchResponse,
     Text,
+    failures,
 )
 from dtrag.errors import DtragError, FeatureOff, InvalidInput, NeuralSelectorOff
 from dtrag.retrieval.request import MAX_CHOSEN, MAX_TOP_K
