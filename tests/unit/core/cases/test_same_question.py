@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.cases.normal_form import compact, normal_form
-from dtrag.core.cases.same_question import LONGEST, same_question
+from dtrag.core.cases.same_question import LONGEST, compact, normal_form, same_question
 
 NEAR = [
     tuple(line.split("\t")) for line in Path(__file__).with_name("near_questions.tsv").read_text("utf-8").splitlines()
