@@ -337,7 +337,7 @@ class Review:
         return taxonomy, caller.access.resolved(taxonomy)
 
 
-_CLASSIFIED = ("path", "reasons", "reason_statements", "alternatives", "disagreeing")
+_CLASSIFIED = ("path", "reasons", "alternatives", "disagreeing", "reason_statements")
 _ANSWERED = (
     *("question", "text", "decision", "document_ids", "question_hash"),
     *("reasons", "reason_statements", "as_of", "trace_id"),
