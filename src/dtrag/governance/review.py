@@ -340,7 +340,7 @@ class Review:
 _CLASSIFIED = ("path", "reasons", "alternatives", "disagreeing", "reason_statements")
 _ANSWERED = (
     *("question", "text", "decision", "document_ids", "question_hash"),
-    *("reasons", "reason_statements", "as_of", "trace_id"),
+    *("reasons", "as_of", "trace_id", "reason_statements"),
 )
 
 
