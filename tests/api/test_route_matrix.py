@@ -220,7 +220,7 @@ async def make(built: House, kind: Kind, branch: list[str]) -> str:
         return document_id
     node = (await built.app.index.snapshot()).taxonomy.find(CategoryPath.parse(branch))
     assert node is not None
-    proposal = {"path": branch, "reasons": [], "alternatives": [], "disagreeing": False}
+    proposal = {"path": branch, "reasons": [], "alternatives": [], "disagreeing": False, "reason_statements": []}
     now = datetime.datetime.now(datetime.UTC)
     item = ReviewItem(
         item_id=uuid.uuid4(),
