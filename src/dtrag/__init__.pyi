@@ -157,8 +157,8 @@ from dtrag.tools.default import get_tool_registry as get_tool_registry
 from dtrag.tools.default import list_tools as list_tools
 from dtrag.tools.executor import execute_tool as execute_tool
 from dtrag.tools.registry import Tool as Tool
+from dtrag.tools.registry import ToolExecutionResult as ToolExecutionResult
 from dtrag.tools.registry import ToolRegistry as ToolRegistry
-from dtrag.tools.result import ToolExecutionResult as ToolExecutionResult
 from dtrag.tools.schema import tool as tool
 
 from . import embedding_service as embedding_service

@@ -40,8 +40,7 @@ from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope, SearchFilters, Viewer
 from dtrag.core.answers.confidence import policy_of
 from dtrag.core.cases.evidence import COMMITTED_PAIRS
-from dtrag.core.document_listing import WHOLE_LIST, DocumentListing
-from dtrag.core.document_selection import DocumentTarget, file_path, select
+from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
 from dtrag.core.statements import Statement
@@ -50,18 +49,16 @@ from dtrag.errors import DtragError, InvalidInput, NotFound
 from dtrag.evaluation.answerability import Judged, MeasuredQuestion, cases
 from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance.agents import Agents, budget
-from dtrag.governance.api_keys import Keys
+from dtrag.governance.api_keys import Keys, Sessions
 from dtrag.governance.audit import Audit
 from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.review import IN_REVIEW, Review
-from dtrag.governance.sessions import Sessions
 from dtrag.governance.taxonomy import TaxonomyVersions
-from dtrag.governance.visibility import DocumentAccess
+from dtrag.governance.visibility import DocumentAccess, DocumentTexts
 from dtrag.ingestion.classify import Classifier, classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.imagine import Imagination
-from dtrag.ingestion.ingest import Ingestion
-from dtrag.ingestion.reindex import reindex
+from dtrag.ingestion.ingest import Ingestion, reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.pipeline import reader
@@ -77,7 +74,6 @@ from dtrag.regulations.collection_reader import CollectionReader, read_ahead
 from dtrag.regulations.korean import structure
 from dtrag.regulations.lexicon import LexiconReader, OwnLexicon
 from dtrag.regulations.service import Regulations
-from dtrag.retrieval.document_texts import DocumentTexts
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
 from dtrag.settings import Settings
 from dtrag.tools.builtin import registry_of

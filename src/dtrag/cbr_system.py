@@ -24,6 +24,7 @@ from dtrag.cases import case_input
 from dtrag.cases.memory import MAX_EXPORTED
 from dtrag.cases.suggesting import QuestionVectors, Suggester
 from dtrag.cases.views import CaseExport
+from dtrag.concurrency import LoopThread
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED
 from dtrag.core.cases.case import (
     DEFAULT_QUALITY,
@@ -52,7 +53,6 @@ from dtrag.core.response import plain
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import Conflict, InvalidInput, NoActiveApp, NotFound
-from dtrag.loop_thread import LoopThread
 from dtrag.ports import CaseStore, Embedder, Index
 from dtrag.ports import similarity as share_of
 from dtrag.settings import Settings

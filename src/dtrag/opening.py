@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 from dtrag.app import App, open_app
+from dtrag.concurrency import LoopThread
 from dtrag.errors import NotOpened
-from dtrag.loop_thread import LoopThread
 from dtrag.settings import Settings
 
 P = ParamSpec("P")

@@ -14,13 +14,11 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from dtrag.app import App
-from dtrag.core.access.api_key import new_secret
-from dtrag.core.access.session import IDLE, LONGEST, new_token
+from dtrag.core.access.api_key import IDLE, LONGEST, new_secret, new_token
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.authentication import COOKIE
 from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
-from dtrag.governance.api_keys import Keys
-from dtrag.governance.sessions import MOST_SESSIONS, USED_EVERY, Sessions
+from dtrag.governance.api_keys import MOST_SESSIONS, USED_EVERY, Keys, Sessions
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of

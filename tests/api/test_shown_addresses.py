@@ -9,7 +9,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.core.access.addresses import shown_address
+from dtrag.adapters.postgres.passage_cache import shown_address
 from tests.api.confined import House, house
 from tests.store import Databases
 

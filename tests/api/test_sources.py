@@ -8,7 +8,7 @@ from typing import Any
 import pytest_asyncio
 from httpx2 import AsyncClient
 
-from dtrag.retrieval.document_texts import MAX_CHARACTERS
+from dtrag.governance.visibility import MAX_CHARACTERS
 from tests.api.confined import House
 from tests.api.shape import FORM, assert_failure, form
 from tests.api.test_keys import client_of

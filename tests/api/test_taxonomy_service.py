@@ -16,8 +16,8 @@ import pytest
 import pytest_asyncio
 
 from dtrag.adapters.web.fetch import SECONDS, TaxonomyService
+from dtrag.core.access.visible_tree import read_sent_tree
 from dtrag.core.taxonomy.apply import MOST_NODES
-from dtrag.core.taxonomy.external_tree import read_sent_tree
 from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 from tests.api.confined import House, house

@@ -14,7 +14,7 @@ from dtrag.app import App
 from dtrag.core.documents import Vector
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import IndexMismatch, InvalidInput
-from dtrag.ingestion import reindex as reindexing
+from dtrag.ingestion import ingest as ingestion
 from dtrag.ports import Embedder, Models
 from dtrag.settings import Settings
 from tests.store import Store
@@ -136,7 +136,7 @@ class _Interrupted(BaseException):
 async def test_an_interrupted_reindex_is_reported_and_can_be_repeated(
     settings: Settings, store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reindexing, "BATCH_DOCUMENTS", 4)
+    monkeypatch.setattr(ingestion, "BATCH_DOCUMENTS", 4)
     async with opened(settings, TOY) as app:
         await app.ingest(notes)
         before = content(store)

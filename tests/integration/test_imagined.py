@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from dtrag.app import App, open_app
-from dtrag.core.imagined import MOST_CHARACTERS, MOST_QUESTIONS
 from dtrag.errors import InvalidInput, LanguageModelFailed
+from dtrag.ingestion.imagine import MOST_CHARACTERS, MOST_QUESTIONS
 from dtrag.pipeline.state import PipelineRequest
 from tests.integration.conftest import MakeCli
 from tests.model_server import Messages, ModelServer

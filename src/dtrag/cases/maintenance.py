@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Annotated, Literal
 
+from dtrag.batch_writer import TidyTimer, kept_since
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope
 from dtrag.core.cases.case import (
@@ -41,7 +42,6 @@ from dtrag.core.cases.evidence import counts_as_decision, standing_of
 from dtrag.core.cases.votes import POSITIVE, Replacement, one_of_each_voter
 from dtrag.core.documents import SearchResult
 from dtrag.core.response import INTERNAL, response
-from dtrag.core.retention import TidyTimer, kept_since
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy

@@ -1,9 +1,15 @@
-"""Messages to and replies from language models, independent of the provider."""
+"""Messages to and replies from language models, independent of the provider; untrusted text in them.
+
+Such text is data, never instructions: it is fenced by random delimiter lines that it cannot contain.
+"""
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Literal
+
+from dtrag.core.text.hidden_characters import neutralised
 
 Role = Literal["system", "user", "assistant"]
 
@@ -47,3 +53,13 @@ class Reply:
     model: str
     usage: Usage
     finished: bool = True
+
+
+def boundary() -> str:
+    """A random delimiter line for one prompt."""
+    return f"~~~{secrets.token_hex(8)}~~~"
+
+
+def fenced(name: str, text: str, fence: str) -> str:
+    """The text under its name between two delimiters; without hidden characters and chat template tokens."""
+    return f"{name}\n{fence}\n{neutralised(text)}\n{fence}"

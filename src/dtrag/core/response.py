@@ -19,7 +19,7 @@ import inspect
 import re
 import sys
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -138,3 +138,20 @@ def _writers(kind: type) -> Mapping[str, Callable[[Any], object]]:
                 if isinstance(metadata, Written):
                     writers[name] = metadata.write
     return writers
+
+
+def children(value: Any) -> Collection[Any]:
+    """The values of a mapping or the items of a list; nothing for other values."""
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether mappings and lists are nested in more than so many levels."""
+    level = [value]
+    for _ in range(levels):
+        level = [inner for outer in level for inner in children(outer)]
+        if not level:
+            return False
+    return True

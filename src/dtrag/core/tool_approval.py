@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from dtrag.core.nesting import children, deeper_than
+from dtrag.core.response import children, deeper_than
 
 State = Literal["approved", "new", "changed", "gone", "refused"]
 """changed: differs from the approved version; gone: approved, but no longer offered; refused: cannot be approved."""

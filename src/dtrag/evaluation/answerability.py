@@ -13,11 +13,11 @@ from dtrag.core.access.scope import EVERYTHING, Scope, SearchFilters
 from dtrag.core.answers.confidence import judged_signals, model_name
 from dtrag.core.answers.evidence import READ, by_words
 from dtrag.core.documents import SearchMetrics, SearchResult, Vector
-from dtrag.core.imagined import MOST_QUESTIONS
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.text.analysis import Analyzer, language, normalise, term_id
 from dtrag.core.text.questions import content_terms, weighted_terms
 from dtrag.evaluation.judged_questions import document_names
+from dtrag.ingestion.imagine import MOST_QUESTIONS
 from dtrag.ports import Embedder, Index, speaks
 from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.engine import HybridSearchEngine

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dtrag import llm_service
-from dtrag.core.chat import Message
-from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.chat import Message, boundary, fenced
 from dtrag.core.quality import lexical_judge, relevancy
 from dtrag.core.quality.relevancy import AskedConcept
 from dtrag.core.quality.scores import Judgement, Relevance

@@ -1,7 +1,7 @@
-"""API keys of the HTTP service: creation, verification at every request, and revocation.
+"""API keys of the HTTP service: creation, verification at every request, and revocation; sessions of the web page.
 
 Keys are cached for `KNOWN_S`. A key that another process revokes stops working within that time, one that this process
-revokes at once.
+revokes at once. A session replaces a key that was entered once by a cookie that scripts cannot read.
 """
 
 from __future__ import annotations
@@ -12,21 +12,36 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from dtrag.core.access.api_key import LOCAL, ROLES, Caller, Key, Role, digest_of, new_secret, opens, prefix_of
-from dtrag.core.access.origins import is_origin
+from dtrag.batch_writer import TidyTimer
+from dtrag.core.access.api_key import (
+    LOCAL,
+    ROLES,
+    Caller,
+    Key,
+    Role,
+    Session,
+    digest_of,
+    digest_of_token,
+    is_origin,
+    is_token,
+    new_secret,
+    new_token,
+    opens,
+    prefix_of,
+)
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
-from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, Unauthorized
-from dtrag.ports import Index, KeyStore, Recorder, unrecorded
+from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound, Unauthorized
+from dtrag.ports import Index, KeyStore, Recorder, SessionStore, unrecorded
 
 KNOWN_S = 5.0
 """Life of a cached key, in seconds."""
 MOST_KNOWN = 1_024
 USED_EVERY = datetime.timedelta(minutes=1)
-"""`last_used_at` of a key is written at most this often."""
+"""The last use of a key or a session is written at most this often."""
 MAX_NAME = 80
 MAX_PATHS = 100
 MAX_ORIGINS = 20
@@ -269,3 +284,75 @@ def _later(expires: datetime.datetime | None, now: datetime.datetime) -> datetim
     if expires is not None and expires <= now:
         raise InvalidInput("The expiry is in the past. Give a date in the future, or days such as 90d.")
     return expires
+
+
+MOST_SESSIONS = 100
+"""Sessions of one key; another sign-in ends the oldest one."""
+ENDED = "You are signed out: the session has ended, or its key is not valid any more. Sign in again with your key."
+PUBLIC_KEY = "This key is for the pages of another site and only asks its agent. Sign in with a key of your own."
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A session with its key and its token, which is not stored."""
+
+    key: Key
+    session: Session
+    token: str = field(repr=False)
+
+
+class Sessions:
+    """The sessions of one app."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        keys: Keys,
+        *,
+        now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+    ):
+        self._store = store
+        self._keys = keys
+        self._now = now
+        self._tidy_timer = TidyTimer(now, monotonic)
+
+    async def sign_in(
+        self, secret: str, replaced: str | None = None, *, require: Callable[[Key], None] | None = None
+    ) -> SignedIn:
+        """A new session for the key with this secret; the session with the token `replaced` ends.
+
+        Raises `Unauthorized` for a key that is not valid, `Forbidden` for a public one, and what `require` raises for
+        the key. No session is created or ended then.
+        """
+        key = await self._keys.recognise(secret)
+        if key.agent_id is not None:
+            raise Forbidden(PUBLIC_KEY)
+        if require is not None:
+            require(key)
+        now, token = self._now(), new_token()
+        session = Session(digest_of_token(token), key.prefix, now, now)
+        if self._tidy_timer.due():
+            _LOG.debug("%d ended sessions were deleted", await self._store.forget(now))
+        await self._store.add(session, MOST_SESSIONS)
+        if replaced is not None:
+            await self.sign_out(replaced)
+        return SignedIn(key, session, token)
+
+    async def recognise(self, token: str) -> SignedIn:
+        """The session with this token, and its key. Raises `Unauthorized` when either is not valid any more."""
+        session = await self._store.get(digest_of_token(token)) if is_token(token) else None
+        now = self._now()
+        if session is None or session.expires_at <= now:
+            raise Unauthorized(ENDED)
+        key = await self._keys.valid(session.key_prefix)
+        if key is None:
+            raise Unauthorized(ENDED)
+        if abs(now - session.used_at) >= USED_EVERY:  # abs: a clock that was set back does not stop it
+            await self._store.use(session.digest, now, now - USED_EVERY)
+            session = replace(session, used_at=now)
+        return SignedIn(key, session, token)
+
+    async def sign_out(self, token: str) -> bool:
+        """End the session with this token; False when there is none."""
+        return is_token(token) and await self._store.delete(digest_of_token(token))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.core.document_selection import file_path
+from dtrag.core.document_listing import file_path
 from dtrag.core.documents import Draft, document_id
 from dtrag.core.statements import Statement
 from dtrag.core.text.analysis import Analyzer, clean

@@ -16,12 +16,12 @@ from datetime import date
 from itertools import islice
 
 from dtrag.core.access.scope import EVERYTHING, Scope
-from dtrag.core.documents import IndexedDocument, document_id
+from dtrag.core.documents import Draft, IndexedDocument, document_id
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
-from dtrag.ingestion.analysis import analyse_documents
+from dtrag.ingestion.analysis import analyse_documents, fingerprint
 from dtrag.ingestion.classify import Classifier
 from dtrag.ingestion.editions import Editions
 from dtrag.ingestion.reading import Batch, SourceReader, Splitter
@@ -213,3 +213,29 @@ class _Run:
         self._progress = progress
         if self._on_progress is not None:
             self._on_progress(progress)
+
+
+BATCH_DOCUMENTS = 200
+
+
+async def reindex(
+    writer: IndexWriter,
+    on_progress: Callable[[int], None] | None = None,
+    analyzer: Analyzer = Analyzer(),
+) -> int:
+    """Rewrite all documents, in the order of their ids, with the same passages; returns how many."""
+    done = 0
+    after: uuid.UUID | None = None
+    while drafts := await writer.read_back(after, BATCH_DOCUMENTS):
+        marked = [replace(draft, fingerprint=_fingerprint(draft, analyzer), replaces=True) for draft in drafts]
+        await writer.write(await analyse_documents(marked, analyzer))
+        after = drafts[-1].document_id
+        done += len(drafts)
+        if on_progress is not None:
+            on_progress(done)
+    await writer.tidy()
+    return done
+
+
+def _fingerprint(draft: Draft, analyzer: Analyzer) -> bytes:
+    return fingerprint(draft.passages.document, analyzer, edition=draft.edition, uri=draft.source_uri)

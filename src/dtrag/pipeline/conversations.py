@@ -12,12 +12,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
+from dtrag.batch_writer import TidyTimer, kept_since
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Viewer, scope_rows
 from dtrag.core.chat import Message
 from dtrag.core.conversation import Conversation, Turn, conversation_id
 from dtrag.core.documents import uuid_or_none
-from dtrag.core.retention import TidyTimer, kept_since
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.ports import ConversationStore, DocumentVisibility, Index, Recorder, unrecorded

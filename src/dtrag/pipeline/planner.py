@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dtrag.core.chat import Message
-from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.chat import Message, boundary, fenced
 from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.text.patterns import explained
 from dtrag.core.text.question_words import asks
@@ -26,8 +25,7 @@ from dtrag.pipeline import model_calls
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import Plan
 from dtrag.ports import ChatModel
-from dtrag.tools.default import get_tool_registry
-from dtrag.tools.policy import get_tool_whitelist, validate_tool
+from dtrag.tools.default import get_tool_registry, get_tool_whitelist, validate_tool
 from dtrag.tools.registry import JsonObject, Tool, ToolRegistry
 
 Complexity = Literal["simple", "medium", "complex"]

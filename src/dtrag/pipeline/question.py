@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from dtrag.core.chat import Message
-from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.chat import Message, boundary, fenced
 from dtrag.core.text.analysis import normalise, terms
 from dtrag.core.text.followup import content_words, kind_of, standing_alone
 from dtrag.core.text.hidden_characters import neutralised

@@ -14,8 +14,7 @@ from dataclasses import replace
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.answers.reasons import Decision
-from dtrag.core.chat import Message
-from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.chat import Message, boundary, fenced
 from dtrag.core.statements import stated
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls

@@ -24,8 +24,7 @@ from dtrag.core.text.sentences import Preceding
 from dtrag.pipeline.run import Run, of_active_app
 from dtrag.ports import NamedPassages
 from dtrag.settings import active_flags
-from dtrag.tools.registry import JsonObject
-from dtrag.tools.result import ToolResult
+from dtrag.tools.registry import JsonObject, ToolResult
 
 if TYPE_CHECKING:
     from dtrag.core.debate import DebateResult

@@ -14,9 +14,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dtrag.batch_writer import BatchWriter
+from dtrag.batch_writer import BEGINNING, BatchWriter, TidyTimer, kept_since
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.retention import BEGINNING, TidyTimer, kept_since
 from dtrag.core.trace import Trace
 from dtrag.errors import Advice, DatabaseUnavailable, InvalidInput, NotFound, StorageFull
 from dtrag.pipeline.run import Recording

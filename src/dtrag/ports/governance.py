@@ -8,9 +8,8 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Protocol, Unpack
 
-from dtrag.core.access.api_key import Key
+from dtrag.core.access.api_key import Key, Session
 from dtrag.core.access.audit_chain import AuditEntry, AuditFilter, AuditOptions, AuditRow, ChainHead
-from dtrag.core.access.session import Session
 from dtrag.core.agent import Agent, AgentEdition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
 

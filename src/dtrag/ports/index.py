@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
-from dtrag.core.document_listing import WHOLE_LIST, DocumentListing
-from dtrag.core.document_text import DocumentText, PassageSpan
+from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
 from dtrag.core.editions import Edition, WorkBeginning
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics

@@ -1,10 +1,8 @@
 """Tools that run for a question besides the search: registry, permission, validation of inputs, limits."""
 
-from dtrag.tools.default import get_tool_registry, list_tools
+from dtrag.tools.default import get_tool_registry, get_tool_whitelist, list_tools, validate_tool
 from dtrag.tools.executor import execute_plan, execute_tool
-from dtrag.tools.policy import get_tool_whitelist, validate_tool
-from dtrag.tools.registry import Tool, ToolRegistry
-from dtrag.tools.result import ToolExecutionResult
+from dtrag.tools.registry import Tool, ToolExecutionResult, ToolRegistry
 from dtrag.tools.schema import tool
 
 __all__ = [

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from dtrag.settings import flag
+from dtrag.tools.default import get_tool_whitelist, validate_tool
 from dtrag.tools.mcp import McpTools, ServerStatus, ToolStatus
-from dtrag.tools.policy import get_tool_whitelist, validate_tool
 from dtrag.tools.registry import Tool, ToolRegistry
 
 NOT_LISTED = "TOOL_WHITELIST does not name it."

@@ -1,4 +1,4 @@
-"""`Tool`, and the registry that holds tools by name."""
+"""`Tool`, the result of its execution, and the registry that holds tools by name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from dtrag.errors import InvalidInput
-from dtrag.tools.result import ToolExecutionResult
 
 if TYPE_CHECKING:
     from dtrag.tools.validation import Check
@@ -96,3 +95,38 @@ class ToolRegistry:
             {"name": tool.name, "description": tool.description, "input_schema": copy.deepcopy(dict(tool.input_schema))}
             for tool in self._tools.values()
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolExecutionResult:
+    """The result of one execution. `result` is plain JSON, None on failure; `error` is None on success.
+
+    `elapsed` in seconds. `note` says that the output was truncated.
+    """
+
+    success: bool
+    result: Any
+    error: str | None
+    tool_name: str
+    elapsed: float
+    note: str = ""
+
+    def as_row(self) -> ToolResult:
+        """The result as the pipeline's state and responses hold it."""
+        row = ToolResult(
+            tool=self.tool_name, success=self.success, result=self.result, error=self.error, elapsed=self.elapsed
+        )
+        if self.note:
+            row["note"] = self.note
+        return row
+
+
+class ToolResult(TypedDict):
+    """The result of one tool of a plan, with the meaning of the fields of `ToolExecutionResult`."""
+
+    tool: str
+    success: bool
+    result: Any
+    error: str | None
+    elapsed: float
+    note: NotRequired[str]

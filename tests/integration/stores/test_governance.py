@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from dtrag.core.access.api_key import Key
+from dtrag.core.access.api_key import IDLE, LONGEST, Key, Session
 from dtrag.core.access.audit_chain import AuditEntry, AuditFilter, AuditRow, ChainHead, verify
 from dtrag.core.access.scope import Grant
-from dtrag.core.access.session import IDLE, LONGEST, Session
 from dtrag.core.agent import Spending
 from dtrag.core.manifest import manifest_from_category
 from dtrag.core.taxonomy.tree import CategoryPath

@@ -14,8 +14,7 @@ from dtrag.errors import EgressBlocked, InvalidInput
 from dtrag.settings import Settings
 from dtrag.tools import ToolExecutionResult, ToolRegistry, execute_tool
 from dtrag.tools.builtin import registry_of
-from dtrag.tools.builtin.providers import SearchService, choose
-from dtrag.tools.builtin.web_search import NO_SERVICE
+from dtrag.tools.builtin.web_search import NO_SERVICE, SearchService, choose
 from tests.web_server import WebServer, always, answer, web_server
 
 ROWS = [

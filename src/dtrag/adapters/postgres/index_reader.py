@@ -16,13 +16,11 @@ from psycopg.rows import DictRow
 from dtrag.adapters.postgres.database import EF_SEARCH, Database, fetch, fetch_row
 from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
-from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, Version, version_of
+from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, Version, shown_address, version_of
 from dtrag.adapters.postgres.queries import condition, filter_parameters, filtered, queries
 from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree
-from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
-from dtrag.core.document_listing import WHOLE_LIST, DocumentListing
-from dtrag.core.document_text import DocumentText, PassageSpan
+from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.editions import WorkBeginning, days
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote, urldefrag
 
 from cachetools import LRUCache
 from psycopg.rows import DictRow
 
-from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import SearchResult
 from dtrag.core.editions import ValidPassages, days
@@ -124,3 +124,16 @@ class PassageCache:
 
 def _size(content: PassageContent) -> int:
     return 2 * len(content.text) + _OVERHEAD
+
+
+def shown_address(source_uri: str, source_path: str, *, server_paths: bool | None) -> str:
+    """The address of a document: complete with `server_paths`, else for a file only its path below the ingested folder.
+
+    `source_path` is that path; documents indexed by versions that did not store it have "", and show the file name.
+    The fragment, which distinguishes documents of one file, is kept.
+    """
+    if server_paths or not source_uri.startswith("file:"):
+        return source_uri
+    address, fragment = urldefrag(source_uri)
+    path = quote(source_path) or address.rsplit("/", 1)[-1]
+    return f"{path}#{fragment}" if fragment else path

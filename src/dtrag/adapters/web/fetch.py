@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from dtrag.adapters.web.guarded_transport import Resolve, resolve
 from dtrag.core.access.egress import PORTS, Allowed, Destination, allowed_hosts, target
-from dtrag.core.taxonomy.external_tree import MAX_BYTES, SentTree, read_sent_tree
+from dtrag.core.access.visible_tree import MAX_BYTES, SentTree, read_sent_tree
 from dtrag.errors import EgressBlocked, FetchFailed, InvalidInput, NotFound, TaxonomyServiceFailed
 from dtrag.ports import Fetcher, WebReply, WebRequest
 from dtrag.settings import Settings

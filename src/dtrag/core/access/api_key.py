@@ -1,4 +1,9 @@
-"""API keys and their secrets, and the callers that they identify."""
+"""API keys and their secrets, the callers that they identify, and sessions of the web page.
+
+A session is what a browser holds instead of a key: a random token in a cookie that scripts cannot read; of it only the
+digest is stored. Requests that change something also carry a CSRF token, which is derived from the session token and
+therefore needs no storage.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ import string
 import uuid
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, get_args
+from urllib.parse import urlsplit
 
 from dtrag.core.access.scope import Access, Grant
 from dtrag.core.response import Moment, response
@@ -186,3 +192,63 @@ class Caller:
 
 LOCAL = Caller("local", "admin", Access())
 """The command line, and every client of the service while no key is configured."""
+
+
+def is_origin(text: str) -> bool:
+    """Whether it is an origin as browsers send it: scheme, host and port, nothing else."""
+    try:
+        parts = urlsplit(text)
+        whole = f"{parts.scheme}://{parts.netloc}"
+        named = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+    clean = parts.username is None and "*" not in text and text.isascii() and not set(text) & set(" \\\"'<>")
+    return named and clean and parts.scheme in {"http", "https"} and text.lower() == whole.lower()
+
+
+IDLE = datetime.timedelta(hours=12)
+"""A session ends after this time without a request."""
+LONGEST = datetime.timedelta(days=7)
+"""A session ends after this time, however often it is used."""
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+_CSRF = b"dtrag csrf"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A stored session. It belongs to the key with `key_prefix` and ends with it at the latest."""
+
+    digest: bytes = field(repr=False)
+    key_prefix: str
+    created_at: datetime.datetime
+    used_at: datetime.datetime
+
+    @property
+    def expires_at(self) -> datetime.datetime:
+        """When it ends unless it is used before."""
+        return min(self.used_at + IDLE, self.created_at + LONGEST)
+
+
+def new_token() -> str:
+    """256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def is_token(text: str) -> bool:
+    """Whether the string has the form of a token."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def digest_of_token(token: str) -> bytes:
+    """What is stored of a token."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).digest()
+
+
+def csrf_of(token: str) -> str:
+    """The CSRF token of a session. It says nothing about the session token."""
+    return hmac.new(token.encode("utf-8", "replace"), _CSRF, hashlib.sha256).hexdigest()
+
+
+def is_csrf_of(token: str, sent: str) -> bool:
+    """Whether `sent` is the CSRF token of the session."""
+    return hmac.compare_digest(csrf_of(token).encode(), sent.encode("utf-8", "replace"))

@@ -1,14 +1,18 @@
-"""The category tree restricted to a scope: its version, and the branches of an external tree."""
+"""The category tree restricted to a scope: its version, and the branches of the tree of another service, validated."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 from dtrag.core.access.scope import MOST_KNOWN, Scope
-from dtrag.core.taxonomy.external_tree import Branch
-from dtrag.core.taxonomy.tree import ROOT, Taxonomy, name_key
+from dtrag.core.taxonomy.apply import MOST_NODES
+from dtrag.core.taxonomy.tree import MAX_DEPTH, MAX_NAME, ROOT, Taxonomy, name_key
+from dtrag.core.taxonomy.versions import MAX_VERSION
+from dtrag.errors import InvalidInput
 
 
 def seen_version(taxonomy: Taxonomy, scope: Scope) -> str:
@@ -51,3 +55,95 @@ def _pruned(
         matched[node] = Branch(None, active.nodes[node].name, active.path(node), documents, below)
     # Ancestors without a descendant in scope are left out.
     return tuple(branch for node, branch in matched.items() if node in own or branch.children)
+
+
+MAX_BYTES = 8 * 2**20
+"""10,000 categories with their paths take about 3 MB."""
+_MAX_SENT_NAME = 4 * MAX_NAME
+"""Names in other services may be longer."""
+_MAX_COUNT = 2**53
+"""Largest integer that every JSON parser represents exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A category with its subcategories, as far as visible to the caller."""
+
+    __pydantic_config__ = response("NodeShape")
+
+    node_id: int | None
+    """The same in every version; null for a caller with a scope: ids are numbered over the whole tree and would reveal
+    the number of categories."""
+    name: str
+    """Its display name."""
+    path: tuple[str, ...]
+    """Names, outermost first."""
+    documents: int
+    """Documents in the category itself; 0 outside the caller's branches."""
+    children: tuple[Branch, ...] = ()
+    """Its subcategories."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentTree:
+    """The tree of one version."""
+
+    version: str
+    branches: tuple[Branch, ...]
+
+
+def read_sent_tree(body: bytes) -> SentTree:
+    """From `{"version": …, "tree": [{"name": …, "documents": …, "node_id": …, "children": […]}]}`.
+
+    Only `name` is required of a category, and other fields are ignored. Raises `InvalidInput`.
+    """
+    try:
+        sent = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("its answer is not JSON.") from error
+    if not isinstance(sent, dict) or not isinstance(sent.get("tree"), list):
+        raise InvalidInput("its answer has no list `tree`.")
+    reader = _TreeReader()
+    return SentTree(_text(sent.get("version"), MAX_VERSION, "version"), reader.branches(sent["tree"], ()))
+
+
+class _TreeReader:
+    """Counts the categories while they are read."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def branches(self, sent: object, above: tuple[str, ...]) -> tuple[Branch, ...]:
+        """Raises `InvalidInput`."""
+        if not isinstance(sent, list):
+            raise InvalidInput("its answer has `children` that are not a list.")
+        if sent and len(above) >= MAX_DEPTH:
+            raise InvalidInput(f"its tree is more than {MAX_DEPTH} levels deep.")
+        self._count += len(sent)
+        if self._count > MOST_NODES:
+            raise InvalidInput(f"its tree has more than {MOST_NODES:,} categories.")
+        return tuple(self._branch(category, above) for category in sent)
+
+    def _branch(self, sent: object, above: tuple[str, ...]) -> Branch:
+        if not isinstance(sent, dict):
+            raise InvalidInput("its answer has categories that are not JSON objects.")
+        node_id, name = sent.get("node_id"), _text(sent.get("name"), _MAX_SENT_NAME, "name")
+        return Branch(
+            None if node_id is None else _count(node_id, "node_id"),
+            name,
+            (*above, name),
+            _count(sent.get("documents", 0), "documents"),
+            self.branches(sent.get("children", []), (*above, name)),
+        )
+
+
+def _text(value: Any, longest: int, field: str) -> str:
+    if isinstance(value, str) and value.strip() and len(value) <= longest and value.isprintable():
+        return value
+    raise InvalidInput(f"its answer has a `{field}` that is not a line of at most {longest} characters.")
+
+
+def _count(value: Any, field: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT:
+        return value
+    raise InvalidInput(f"its answer has a `{field}` that is not a whole number.")

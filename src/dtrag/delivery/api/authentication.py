@@ -17,9 +17,8 @@ from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dtrag.core.access.api_key import LOCAL, Key
+from dtrag.core.access.api_key import LOCAL, LONGEST, Key, is_csrf_of
 from dtrag.core.access.confinement import confined
-from dtrag.core.access.session import LONGEST, is_csrf_of
 from dtrag.core.rate_limit import Allowance
 from dtrag.delivery.api.clients import RequestLimits, is_local
 from dtrag.delivery.api.errors import detail_of, error_response
@@ -27,8 +26,7 @@ from dtrag.delivery.api.origins import PageOrigins
 from dtrag.delivery.api.permissions import is_open
 from dtrag.delivery.api.request_tasks import within
 from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, StaleSession, TooManyRequests, Unauthorized
-from dtrag.governance.api_keys import Keys
-from dtrag.governance.sessions import Sessions, SignedIn
+from dtrag.governance.api_keys import Keys, Sessions, SignedIn
 
 COOKIE = "dtrag_session"
 """The cookie of the web page, with the token of its session."""

@@ -15,8 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dtrag.core.access.api_key import Key
-from dtrag.core.access.origins import is_origin
+from dtrag.core.access.api_key import Key, is_origin
 from dtrag.core.text.patterns import explained
 from dtrag.delivery.api.errors import error_response
 from dtrag.errors import DtragError, InvalidInput

@@ -28,7 +28,7 @@ from dtrag.pipeline.run import DebateEvent
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.retrieval.request import MODES
 from dtrag.tools.executor import BLOCKED, TIMED_OUT
-from dtrag.tools.result import ToolExecutionResult
+from dtrag.tools.registry import ToolExecutionResult
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

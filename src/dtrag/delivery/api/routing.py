@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from dtrag.core.access.scope import CONTENT_TYPES, MAX_METADATA, MAX_PATHS
 from dtrag.core.documents import SearchMetrics, SearchResult
-from dtrag.core.nesting import deeper_than
+from dtrag.core.response import deeper_than
 from dtrag.core.statements import Statement
 from dtrag.delivery.api.errors import ErrorShape
 from dtrag.errors import InvalidInput

@@ -149,6 +149,6 @@ def _state(row: TreeVersion) -> str:
 
 
 def _read(file: Path) -> str:
-    from dtrag.governance.taxonomy_yaml import MAX_CHARACTERS
+    from dtrag.governance.taxonomy import MAX_CHARACTERS
 
     return text_of(file, 4 * MAX_CHARACTERS, "a tree or a change of it.", "Give a YAML file.")

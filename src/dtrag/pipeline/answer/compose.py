@@ -26,7 +26,7 @@ from dtrag.pipeline.run import Run, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState, running
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
 from dtrag.ports import Embedder, model_for, speaks
-from dtrag.tools.result import ToolResult
+from dtrag.tools.registry import ToolResult
 
 _LOG = logging.getLogger(__name__)
 

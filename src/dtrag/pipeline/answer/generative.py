@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.bandit import Composing
-from dtrag.core.chat import Message, Reply
+from dtrag.core.chat import Message, Reply, boundary, fenced
 from dtrag.core.documents import SearchResult
-from dtrag.core.prompt_fence import boundary, fenced
 from dtrag.core.text.analysis import language
 from dtrag.core.text.hidden_characters import neutralised
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from dtrag.core.chat import Message, Reply, Usage
-from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.chat import Message, Reply, Usage, boundary, fenced
 from dtrag.core.text.analysis import language, normalise, sentences, terms
 from dtrag.core.text.hidden_characters import neutralised
 from dtrag.core.text.patterns import WORD

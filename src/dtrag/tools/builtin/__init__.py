@@ -9,8 +9,7 @@ from dtrag.ports import Fetcher, Parser
 from dtrag.settings import Settings
 from dtrag.tools.builtin.calculator import calculator
 from dtrag.tools.builtin.doc_parser import doc_parser
-from dtrag.tools.builtin.providers import SearchService, choose
-from dtrag.tools.builtin.web_search import web_search
+from dtrag.tools.builtin.web_search import SearchService, choose, web_search
 from dtrag.tools.registry import Tool, ToolRegistry
 
 

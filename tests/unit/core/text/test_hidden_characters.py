@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.chat import boundary, fenced
 from dtrag.core.text.hidden_characters import neutralised, visible
 from dtrag.delivery.api.sse import event
 

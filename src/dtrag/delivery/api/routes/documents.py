@@ -8,15 +8,13 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.access.scope import CONTENT_TYPES
-from dtrag.core.document_listing import MAX_TEXT, DocumentListing, Sort, continuation
-from dtrag.core.document_text import DocumentText, PassageSpan
+from dtrag.core.document_listing import MAX_TEXT, DocumentListing, DocumentText, PassageSpan, Sort, continuation
 from dtrag.core.documents import DocumentSummary, DocumentWithText
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, WRITE, caller_of, refuse_bypass
 from dtrag.delivery.api.routing import MAX_OFFSET, Offset, Page, failures
-from dtrag.governance.visibility import Visibility
-from dtrag.retrieval.document_texts import MAX_CHARACTERS, MAX_PASSAGES
+from dtrag.governance.visibility import MAX_CHARACTERS, MAX_PASSAGES, Visibility
 
 router = APIRouter(tags=["documents"])
 

@@ -8,8 +8,7 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from dtrag.core.access.api_key import LOCAL, Caller, KeyView, NewKeyView, Role
-from dtrag.core.access.session import csrf_of
+from dtrag.core.access.api_key import LOCAL, Caller, KeyView, NewKeyView, Role, csrf_of
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.authentication import delete_cookie, set_cookie, token_of
 from dtrag.delivery.api.dependencies import app_of, service_of
@@ -17,8 +16,7 @@ from dtrag.delivery.api.origins import is_own
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, Time, failures
 from dtrag.errors import Forbidden, Unauthorized
-from dtrag.governance.api_keys import MAX_NAME, MAX_ORIGINS, MAX_PATHS, MAX_RATE
-from dtrag.governance.sessions import SignedIn
+from dtrag.governance.api_keys import MAX_NAME, MAX_ORIGINS, MAX_PATHS, MAX_RATE, SignedIn
 
 router = APIRouter(route_class=JsonRoute, tags=["keys"], dependencies=ADMIN_WHOLE_TREE)
 

@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from dtrag.core.access.scope import Access
 from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
-from dtrag.core.access.visible_tree import pruned, seen_version
-from dtrag.core.taxonomy.external_tree import Branch
+from dtrag.core.access.visible_tree import Branch, pruned, seen_version
 from dtrag.core.taxonomy.operations import MOST_OPERATIONS
 from dtrag.core.taxonomy.tree import ROOT, Taxonomy
 from dtrag.core.taxonomy.versions import Diff, parse_version

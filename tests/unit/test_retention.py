@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from dtrag.core.retention import EVERY_S, HOLD_S, TidyTimer
+from dtrag.batch_writer import EVERY_S, HOLD_S, TidyTimer
 from dtrag.retrieval.cache import ResultCache
 
 NOON = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)

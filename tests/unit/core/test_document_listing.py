@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.core.document_selection import DocumentTarget, file_path, select
+from dtrag.core.document_listing import DocumentTarget, file_path, select
 from dtrag.core.documents import DocumentSummary
 from dtrag.core.taxonomy.tree import CategoryPath
 
