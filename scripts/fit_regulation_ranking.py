@@ -32,8 +32,8 @@ from dtrag.ports import NO_QUESTIONS, PackRanking, QueryReading
 from dtrag.regulations.korean.question_concepts import QuestionReading
 from dtrag.regulations.korean.ranking import FEATURES, IMAGINED, SIMILARITY, feature_rows, weights
 from dtrag.regulations.pack import RegulationRanking, by_article
+from dtrag.retrieval.config import PACK_ARTICLES
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.stage_sizes import PACK_ARTICLES
 from dtrag.settings import Settings
 
 NAMES = (*FEATURES, SIMILARITY, IMAGINED)

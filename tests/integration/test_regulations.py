@@ -30,7 +30,7 @@ from dtrag.regulations.collection_reader import CollectionReader, read_ahead
 from dtrag.regulations.korean.collection import CitableProvision, Collection
 from dtrag.regulations.korean.lexicon import Lexicon, built_in
 from dtrag.regulations.pack import RegulationRanking
-from dtrag.retrieval.stage_sizes import LINKED_AFTER
+from dtrag.retrieval.config import LINKED_AFTER
 from tests.store import Databases
 
 OPEN_RULE = """# 차량관리규정

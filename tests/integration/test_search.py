@@ -22,7 +22,7 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import ANALYZER
 from dtrag.core.text.questions import weighted_terms
 from dtrag.ingestion.vectors import VectorFiller
-from dtrag.retrieval.stage_sizes import LINKED_AFTER
+from dtrag.retrieval.config import LINKED_AFTER
 from dtrag.settings import Settings
 from tests.builders import indexed_document
 from tests.rounds import seeds

@@ -17,6 +17,7 @@ from dtrag.ports import CitedProvision, Index, IndexSnapshot
 from dtrag.regulations.dated_texts import fetch_of_day
 from dtrag.regulations.korean.citations import cited_texts
 from dtrag.regulations.korean.collection import CitableProvision, Collection
+from dtrag.retrieval.config import LINKED_AFTER
 from dtrag.retrieval.multihop import (
     MAX_HOPS,
     MIN_RELEVANCE,
@@ -26,7 +27,6 @@ from dtrag.retrieval.multihop import (
     MultiHopResult,
     RelevanceStore,
 )
-from dtrag.retrieval.stage_sizes import LINKED_AFTER
 
 SOURCE_ARTICLES = 3
 """Articles among the first results whose citations are followed."""

@@ -56,7 +56,7 @@ from dtrag.regulations.korean.ranking import (
 from dtrag.regulations.korean.references import may_refer, named_provisions
 from dtrag.regulations.korean.term_coverage import term_ids
 from dtrag.regulations.lexicon import LexiconReader
-from dtrag.retrieval.stage_sizes import PACK_ARTICLES
+from dtrag.retrieval.config import PACK_ARTICLES
 from dtrag.settings import timeout_multiplier
 
 KIND = "regulation"

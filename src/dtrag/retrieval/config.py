@@ -1,14 +1,45 @@
-"""The configuration of a search engine: every value with its valid range, validated as a whole."""
+"""The configuration of a search engine, its time limits, and how many passages each stage passes on to the next one.
+
+Both retrievers return candidates (`CANDIDATES` in request.py by default), which are fused. The best of the fused
+passages are fetched, ordered by the pack or the reranker, and cut to `top_k`. Every number of passages here is raised
+to `top_k` where that is larger.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
 from dtrag.core.ranking.fusion import METHODS, HybridScoreFusion, shares
 from dtrag.errors import InvalidInput
+from dtrag.settings import timeout_multiplier
+
+PACK_LEXICAL_CANDIDATES = 200
+"""Lexical candidates of a query that a pack has added terms to."""
+PACK_PASSAGES = 120
+"""Fused passages that are fetched for a pack, which joins the pieces of one article."""
+PACK_NEAREST = 20
+"""Passages nearest to the question that are fetched beside them."""
+PACK_ARTICLES = 50
+"""Articles that the pack ranks a second time; the others keep the order of the fused scores."""
+RERANKED_PASSAGES = 50
+"""Passages that a reranker reads: those that are fetched without a pack, or the best of the pack's order."""
+LINKED_AFTER = 7
+"""Passages that keep their places before those that they mention or cite: the first results answer the question
+itself."""
+LINKED_PASSAGES = 3
+"""Mentioned documents, or cited provisions, that are inserted."""
+LEXICAL_SHARE = 0.85
+"""Share of the caller's remaining time for the lexical retriever; the rest is for fetching passages."""
+VECTOR_SHARE = 0.75
+"""Share for the vector retriever, the embedding included: lexical candidates can still be reranked after it."""
+MENTIONS_SHARE = 0.3
+"""Share for documents that the best passages mention."""
+CITATIONS_SECONDS = 0.1
+"""Time limit for the provisions that the best passages cite."""
 
 
 class EngineOptions(TypedDict, total=False):
@@ -86,3 +117,54 @@ class EngineConfig:
             if name not in names:
                 raise InvalidInput(f"The engine has no setting {str(name)[:40]!r}. Known: {', '.join(names)}.")
         return replace(self, **changes)
+
+
+class TimeLimits:
+    """The limits of one search; `seconds` is the time limit of the caller, None for none.
+
+    Limits of the configuration are multiplied by PIPELINE_TIMEOUT_MULTIPLIER and never exceed the caller's time.
+    """
+
+    def __init__(self, config: EngineConfig, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._config = config
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
+        self._multiplier = timeout_multiplier()
+
+    @property
+    def embedding(self) -> float:
+        """Seconds for the vector of the query."""
+        return min(self._config.embedding_timeout * self._multiplier, self._remaining())
+
+    @property
+    def lexical(self) -> float | None:
+        """Seconds for the lexical retriever; None for no limit."""
+        return self._share_of_remaining(LEXICAL_SHARE)
+
+    @property
+    def vector(self) -> float | None:
+        """Seconds for the vector retriever, the vector of the query included; None for no limit."""
+        return self._share_of_remaining(VECTOR_SHARE)
+
+    @property
+    def mentions(self) -> float | None:
+        """Seconds for mentioned documents; None for no limit."""
+        return self._share_of_remaining(MENTIONS_SHARE)
+
+    @property
+    def citations(self) -> float:
+        """Seconds for the provisions that the best passages cite."""
+        limit = CITATIONS_SECONDS * self._multiplier
+        mentions = self.mentions
+        return limit if mentions is None else min(limit, mentions)
+
+    @property
+    def reranking(self) -> float:
+        """Seconds for the reranker."""
+        return min(self._config.rerank_timeout * self._multiplier, self._remaining())
+
+    def _remaining(self) -> float:
+        return max(0.0, self._end - time.monotonic())
+
+    def _share_of_remaining(self, share: float) -> float | None:
+        return None if math.isinf(self._end) else share * self._remaining()

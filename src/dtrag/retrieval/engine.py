@@ -23,12 +23,11 @@ from dtrag.current_app import active
 from dtrag.errors import InvalidInput
 from dtrag.ports import Embedder, Index, NamedPassages, QueryPack, check_identity, model_for
 from dtrag.retrieval.cache import ResultCache, cache_key
-from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
+from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions, TimeLimits
 from dtrag.retrieval.engine_statistics import EnginePerformance, EngineStatistics
 from dtrag.retrieval.hybrid import HybridRetriever, Ranking
 from dtrag.retrieval.imagined import ImaginedRetriever
 from dtrag.retrieval.model_loading import ModelLoader
-from dtrag.retrieval.overrides import LexicalOverride, VectorOverride
 from dtrag.retrieval.request import (
     MAX_QUERY,
     MAX_TOP_K,
@@ -44,9 +43,16 @@ from dtrag.retrieval.request import (
     require_scope,
 )
 from dtrag.retrieval.results import Passages, ResultReranker
-from dtrag.retrieval.retrievers import LexicalRetriever, QueryEmbedder, RetrieverOutcome, VectorRetriever, parse_vector
+from dtrag.retrieval.retrievers import (
+    LexicalOverride,
+    LexicalRetriever,
+    QueryEmbedder,
+    RetrieverOutcome,
+    VectorOverride,
+    VectorRetriever,
+    parse_vector,
+)
 from dtrag.retrieval.search_runner import Results, Search, SearchRunner
-from dtrag.retrieval.time_limits import TimeLimits
 
 __all__ = ["MAX_QUERY", "MAX_TOP_K", "MODES", "HybridSearchEngine", "Mode"]
 

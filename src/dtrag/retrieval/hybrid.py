@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from dtrag.core.text.questions import analyze_query
 from dtrag.errors import DatabaseUnavailable
-from dtrag.retrieval.config import EngineConfig
+from dtrag.retrieval.config import PACK_NEAREST, EngineConfig, TimeLimits
 from dtrag.retrieval.imagined import ImaginedMatches, ImaginedRetriever
 from dtrag.retrieval.request import SearchArguments, SearchTarget
 from dtrag.retrieval.retrievers import Retriever, RetrieverOutcome
-from dtrag.retrieval.stage_sizes import PACK_NEAREST
-from dtrag.retrieval.time_limits import TimeLimits
 
 MIN_SCORE = 1e-6
 """Hybrid score of the last candidate of both retrievers: every candidate has a score above 0."""

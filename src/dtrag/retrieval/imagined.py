@@ -12,9 +12,9 @@ from dtrag.core.ranking.bm25 import idf
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import content, weighted_terms
 from dtrag.ports import Index, similarity
+from dtrag.retrieval.config import TimeLimits
 from dtrag.retrieval.request import SearchArguments, SearchTarget
 from dtrag.retrieval.retrievers import RetrieverOutcome
-from dtrag.retrieval.time_limits import TimeLimits
 
 NEAREST_QUESTIONS = 20
 """Imagined questions nearest to the question, whose passages become candidates if they are near enough."""

@@ -15,11 +15,11 @@ from typing import Protocol
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.passage_title_mentions import mentioned_numbers
 from dtrag.ports import CitedProvision, Index, similarity
+from dtrag.retrieval.config import LINKED_AFTER, LINKED_PASSAGES
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.request import SearchTarget
 from dtrag.retrieval.results import Passages
 from dtrag.retrieval.retrievers import RetrieverOutcome
-from dtrag.retrieval.stage_sizes import LINKED_AFTER, LINKED_PASSAGES
 
 SOURCE_DOCUMENTS = 3
 """Documents whose mentions are followed; with 1 the share above is .02 lower."""

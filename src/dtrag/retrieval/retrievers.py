@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -14,15 +14,15 @@ from cachetools import LRUCache
 
 from dtrag import embedding_service
 from dtrag.concurrency import DaemonThreads
-from dtrag.core.documents import Vector
+from dtrag.core.documents import SearchMetrics, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.statements import Statement, stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.text.questions import has_hangul, required_terms, weighted_terms
 from dtrag.errors import InvalidInput
 from dtrag.ports import NOT_CONFIGURED, Embedder, Index, model_for, similarity
+from dtrag.retrieval.config import TimeLimits
 from dtrag.retrieval.request import SearchArguments, SearchTarget
-from dtrag.retrieval.time_limits import TimeLimits
 
 EMBEDDING_THREADS = 4
 """Threads of one engine for query embeddings: a model that hangs blocks these, and no others of the process."""
@@ -220,3 +220,50 @@ class QueryEmbedder:
         return await embedding_service.generate_embedding(
             query, embedder=self.model(query) or NOT_CONFIGURED, executor=self._threads
         )
+
+
+SearchMethod = Callable[..., Awaitable[tuple[Sequence[SearchResult], SearchMetrics]]]
+"""`_perform_bm25_search` or `_perform_vector_search` as a program overrides it, in a subclass of the engine or on the
+object (SPEC-SEARCH-001, AC-003). Searches then take their candidates from the override. Its results are fetched in the
+caller's scope like any candidates, so an override cannot widen a scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalOverride:
+    """Takes lexical candidates from an override of `_perform_bm25_search`."""
+
+    method: SearchMethod
+
+    async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+        """See `Retriever.retrieve`."""
+        outcome = RetrieverOutcome(skipped=request.mode == "vector")
+        if not outcome.skipped:
+            async with outcome.isolated(limits.lexical):
+                results, _ = await self.method(
+                    request.query, request.bm25_candidates, request.filter_values, scope=request.scope
+                )
+                outcome.scores = outcome.raw_scores = {result.chunk_id: result.bm25_score for result in results}
+        return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class VectorOverride:
+    """Takes vector candidates from an override of `_perform_vector_search`."""
+
+    method: SearchMethod
+    embedder: QueryEmbedder
+
+    async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+        """See `Retriever.retrieve`."""
+        outcome = RetrieverOutcome(skipped=request.mode not in {"hybrid", "vector"})
+        if not outcome.skipped:
+            outcome.note = self.embedder.unsupported_reason(request.query)
+        if outcome.skipped or outcome.note:
+            return outcome
+        async with outcome.isolated(limits.vector):
+            vector = await self.embedder.embed(request.query, limits.embedding)
+            results, _ = await self.method(
+                vector, request.vector_candidates, request.filter_values, scope=request.scope
+            )
+            outcome.scores = outcome.raw_scores = {result.chunk_id: result.vector_score for result in results}
+        return outcome

@@ -17,15 +17,20 @@ from dtrag.core.statements import Statement, stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError
 from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading, valid_day
-from dtrag.retrieval.config import EngineConfig
+from dtrag.retrieval.config import (
+    LINKED_AFTER,
+    PACK_LEXICAL_CANDIDATES,
+    PACK_PASSAGES,
+    RERANKED_PASSAGES,
+    EngineConfig,
+    TimeLimits,
+)
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import Candidates, HybridRetriever, Ranking
 from dtrag.retrieval.imagined import nearness
 from dtrag.retrieval.multihop import cited_passages, mentioned_passages, vector_shares, with_linked
 from dtrag.retrieval.request import DEFAULT_TOP_K, SearchArguments, SearchTarget, is_earlier
 from dtrag.retrieval.results import Passages, RerankOutcome
-from dtrag.retrieval.stage_sizes import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
-from dtrag.retrieval.time_limits import TimeLimits
 from dtrag.settings import timeout_multiplier
 
 Results = tuple[list[SearchResult], SearchMetrics]

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from dtrag.core.access.scope import MOST_KNOWN, Scope
+from dtrag.core.response import response
 from dtrag.core.taxonomy.apply import MOST_NODES
 from dtrag.core.taxonomy.tree import MAX_DEPTH, MAX_NAME, ROOT, Taxonomy, name_key
 from dtrag.core.taxonomy.versions import MAX_VERSION
