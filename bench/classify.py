@@ -23,10 +23,10 @@ import numpy as np
 from dtrag.adapters.embedders import factory
 from dtrag.core.documents import Draft, ParsedDocument, Vector, document_id
 from dtrag.core.taxonomy import classification
-from dtrag.core.taxonomy.centroids import Centroids, Sample, TermCounts
+from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Centroids, Sample, TermCounts, mean_vector
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.ingestion import chunking
-from dtrag.ingestion.analysis import index
+from dtrag.ingestion.analysis import analyse_documents, embedded_text
 from dtrag.ingestion.classify import content
 from dtrag.settings import Settings
 
@@ -80,11 +80,14 @@ async def read(folder: Path, words_only: bool) -> tuple[Taxonomy, list[Known]]:
             node = taxonomy.find(CategoryPath.parse(row["category_path"])) or 0
             name = document_id(row["id"])
             drafts.append(Draft(name, chunking.split(parsed), name, row["id"], node, b""))
-        for document in await index(drafts, embedder):
-            terms, vector = content(document)
-            known.append(
-                Known(Sample(document.document_id, document.node_id, terms, vector), taxonomy.path(document.node_id))
-            )
+        for document in await analyse_documents(drafts):
+            first, vector = document.chunks[:FIRST_PASSAGES], None
+            if embedder is not None:
+                title = document.document.title
+                texts = [embedded_text(title, chunk.chunk.breadcrumb, chunk.chunk.text) for chunk in first]
+                vector = mean_vector(list(embedder.embed_documents(texts)))
+            sample = Sample(document.document_id, document.node_id, content(document), vector)
+            known.append(Known(sample, taxonomy.path(document.node_id)))
         print(f"read {len(known):,} of {len(rows):,}", file=sys.stderr)
     return taxonomy, known
 

@@ -7,7 +7,6 @@ A tree is nested names: `AI: {ML: {}, Data: {}}`. A change is `parent`, `version
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -120,9 +119,8 @@ class TaxonomyVersions:
     async def propose_file(self, text: str, *, by: str = LOCAL.name) -> TreeVersion:
         """Propose the operations of a change file. Raises as `propose`."""
         change = read_change(text)
-        return await self.propose(
-            change.operations, change.rationale, parent=change.parent, version=change.version, by=by
-        )
+        rationale, parent, version = (change.get(name) for name in ("rationale", "parent", "version"))
+        return await self.propose(change["operations"], rationale or "", parent=parent, version=version, by=by)
 
     async def _bring_in(
         self, version: str, kind: Literal["activate", "rollback"], accept_widening: bool, by: str
@@ -198,18 +196,8 @@ MAX_RATIONALE = 2_000
 _MOST_NESTING = 24
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeFile:
-    """Content of a change file."""
-
-    operations: tuple[Operation, ...]
-    rationale: str
-    parent: str | None
-    version: str | None
-
-
-def read_change(text: str) -> ChangeFile:
-    """Parse a change file. Raises `InvalidInput`."""
+def read_change(text: str) -> dict[str, Any]:
+    """The fields of a change file; its operations are not checked. Raises `InvalidInput`."""
     change = _loaded(text)
     if not isinstance(change, dict) or "operations" not in change:
         raise InvalidInput("A change file has the fields operations, rationale and, optionally, parent and version.")
@@ -218,12 +206,7 @@ def read_change(text: str) -> ChangeFile:
     for name in ("rationale", "parent", "version"):
         if not isinstance(change.get(name, ""), (str, type(None))):
             raise InvalidInput(f"The field {name!r} must be a string: put it in quotes.")
-    return ChangeFile(
-        operations(change["operations"]),
-        change.get("rationale") or "",
-        change.get("parent"),
-        change.get("version"),
-    )
+    return change
 
 
 def write_tree(taxonomy: Taxonomy) -> str:
