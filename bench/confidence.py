@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-from dtrag.core.answers.confidence import COSTS, Thresholds, confidence
+from dtrag.core.answers.passage_confidence import COSTS, Thresholds, confidence
 from dtrag.core.metrics.calibration import auroc, calibration_error, coverage_at, risk_curve
-from dtrag.evaluation.answerability import MeasuredQuestion
+from dtrag.evaluation.confidence_cases import MeasuredQuestion
 from fit_confidence import MODELS, THRESHOLDS, USED, collected, predicted
 
 ROWS = (

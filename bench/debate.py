@@ -25,7 +25,7 @@ from dtrag.adapters.llms.langchain import choose
 from dtrag.app import open_throwaway
 from dtrag.pipeline.debate.agent import DebateAgent
 from dtrag.pipeline.debate.engine import DebateEngine
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.settings import Settings
 
 QUESTION = "How long may leave last?"

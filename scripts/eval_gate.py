@@ -23,7 +23,7 @@ from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.delivery.cli.eval_options import run_of
 from dtrag.delivery.cli.ingest import SAMPLES
 from dtrag.evaluation.answers import evaluate_answers, read_answer_set
-from dtrag.evaluation.gate import merged, regressions
+from dtrag.evaluation.baseline import merged, regressions
 from dtrag.evaluation.quality import RAGQualityEvaluator, evaluate_quality
 from dtrag.evaluation.report import markdown, read_run, write_report
 from dtrag.settings import Settings

@@ -24,7 +24,7 @@ import numpy as np
 
 from dtrag.app import open_throwaway
 from dtrag.core.metrics.calibration import auroc, calibration_error, coverage_at, logistic, sigmoid
-from dtrag.evaluation.answerability import Judged, MeasuredQuestion, cases
+from dtrag.evaluation.confidence_cases import Judged, MeasuredQuestion, cases
 from dtrag.settings import Settings
 
 SIGNALS_VERSION = 2

@@ -24,8 +24,8 @@ import numpy as np
 
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
-from dtrag.core.answers.confidence import COSTS, Thresholds
 from dtrag.core.answers.evidence import PACK_SIGNALS
+from dtrag.core.answers.passage_confidence import COSTS, Thresholds
 from dtrag.core.metrics.calibration import auroc, calibration_error, logistic, sigmoid
 from dtrag.regulations.korean.ranking import NEAREST_SIGNAL
 from dtrag.settings import Settings

@@ -10,7 +10,7 @@ from dtrag.adapters.postgres import index_reader
 from dtrag.delivery.api import audited, clients
 from dtrag.delivery.api.routes import uploads
 from dtrag.governance import audit
-from dtrag.ingestion import folders, reading, sources
+from dtrag.ingestion import folders, source_reader, sources
 from dtrag.pipeline import traces
 from dtrag.pipeline.answer import candidates, extractive, generative
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS
@@ -31,7 +31,7 @@ STATEMENTS = [
         f"Up to √({index_reader.EXACT_BELOW} · n) of the n passages, and never more than {index_reader.MOST_EXACT:,}, "
         "are compared",
     ),
-    ("docs/explanation/architecture.md", f"batch of about {reading.BATCH_CHUNKS} passages"),
+    ("docs/explanation/architecture.md", f"batch of about {source_reader.BATCH_CHUNKS} passages"),
     ("docs/how-to/operations.md", f"{MIGRATIONS} of {MIGRATIONS} migrations"),
     ("docs/how-to/audit.md", f"at most {audit.NOTE_S * 1000:.0f} ms later"),
     ("docs/how-to/audit.md", f"at most {audited.CHEAP_REFUSALS_PER_MINUTE} refusals a minute"),

@@ -329,3 +329,19 @@ def test_the_korean_readme_has_what_the_english_one_has() -> None:
             }
         )
     assert shapes[0] == shapes[1]
+
+
+# --- files that the code names ------------------------------------------------------------------------------------
+
+
+def test_files_that_comments_and_docstrings_name_exist() -> None:
+    known = {
+        f"/{name_of(file)}" for folder in ("src", "tests", "scripts", "bench") for file in (ROOT / folder).rglob("*")
+    }
+    missing = [
+        f"{name_of(file)}: {path}"
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for path in re.findall(r"\b(?:[a-z_]+/)+[a-z_]+\.py\b", text_of(file))
+        if not any(name.endswith(f"/{path}") for name in known)
+    ]
+    assert missing == []

@@ -153,8 +153,8 @@ from dtrag.retrieval.engine import HybridSearchEngine as HybridSearchEngine
 from dtrag.retrieval.rerank import CrossEncoderReranker as CrossEncoderReranker
 from dtrag.settings import Settings as Settings
 from dtrag.settings import get_env_manager as get_env_manager
-from dtrag.tools.default import get_tool_registry as get_tool_registry
-from dtrag.tools.default import list_tools as list_tools
+from dtrag.tools.default_registry import get_tool_registry as get_tool_registry
+from dtrag.tools.default_registry import list_tools as list_tools
 from dtrag.tools.executor import execute_tool as execute_tool
 from dtrag.tools.registry import Tool as Tool
 from dtrag.tools.registry import ToolExecutionResult as ToolExecutionResult

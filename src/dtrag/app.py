@@ -38,16 +38,16 @@ from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope, SearchFilters, Viewer
-from dtrag.core.answers.confidence import policy_of
-from dtrag.core.cases.evidence import COMMITTED_PAIRS
+from dtrag.core.answers.passage_confidence import policy_of
+from dtrag.core.cases.reuse_verdict import COMMITTED_PAIRS
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
 from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import DtragError, InvalidInput, NotFound
-from dtrag.evaluation.answerability import Judged, MeasuredQuestion, cases
 from dtrag.evaluation.calibration import Calibrated, calibrate
+from dtrag.evaluation.confidence_cases import Judged, MeasuredQuestion, cases
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys, Sessions
 from dtrag.governance.audit import Audit
@@ -64,9 +64,9 @@ from dtrag.ingestion.vectors import VectorFiller
 from dtrag.pipeline import reader
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
-from dtrag.pipeline.debate import engine as step
+from dtrag.pipeline.debate.engine import debate_policy
 from dtrag.pipeline.execution import AnswerOptions
-from dtrag.pipeline.run import DebateEvent, Run
+from dtrag.pipeline.run_context import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
@@ -249,7 +249,7 @@ class App:
             critic=self.critic,
             tools=self.tools,
             prepare=self.mcp.refresh,
-            debates=step.debate_policy(settings.debate),
+            debates=debate_policy(settings.debate),
             reads=reader.is_on(settings.reader),
             policy=policy_of(settings.decision),
             admission=Admission.of(settings),

@@ -20,7 +20,7 @@ import dtrag
 from dtrag import embedding_service, llm_service, step2_retrieve, step5_compose, step7_respond
 from dtrag.app import open_app
 from dtrag.concurrency import limit_clock
-from dtrag.core.answers.confidence import confidence
+from dtrag.core.answers.passage_confidence import confidence
 from dtrag.core.chat import Message
 from dtrag.current_app import active
 from dtrag.delivery.api.app import create_app

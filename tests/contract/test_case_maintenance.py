@@ -16,7 +16,7 @@ from dtrag.cases.maintenance import CaseAuditor, Consolidation, Reflection
 from dtrag.core.access.api_key import Caller, Key
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.cases.case import ALIASES, Case, CaseChange, CaseLog, CitedPassage, FeedbackType, content_hash
-from dtrag.core.cases.evidence import REVIEW_LOG
+from dtrag.core.cases.reuse_verdict import REVIEW_LOG
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, NotFound

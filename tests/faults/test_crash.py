@@ -17,7 +17,7 @@ import pytest
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
 from dtrag.errors import DatabaseUnavailable
-from dtrag.ingestion import reading
+from dtrag.ingestion import source_reader
 from dtrag.ingestion.sources import Progress
 from dtrag.settings import Settings
 from tests.rounds import seeds
@@ -30,7 +30,7 @@ BATCH = 20
 INGEST = """
 import asyncio, sys
 from dtrag.app import open_app
-from dtrag.ingestion import reading
+from dtrag.ingestion import source_reader
 from dtrag.settings import Settings
 
 async def main(data_dir, name, path, batch):
@@ -104,7 +104,7 @@ async def test_killing_the_process(settings: Settings, store: Store, tmp_path: P
 
 @pytest.mark.parametrize("seed", seeds(3))
 async def test_killing_the_database(mortal: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "BATCH_CHUNKS", BATCH)
+    monkeypatch.setattr(source_reader, "BATCH_CHUNKS", BATCH)
     chance = random.Random(seed)
     path = lines(tmp_path / "notes.jsonl", DOCUMENTS)
     settings = Settings.load(environ={}, data_dir=mortal, database_name=f"crash_{seed}", embedder="none")

@@ -12,9 +12,9 @@ import pytest
 
 from dtrag.app import open_app
 from dtrag.core.access.scope import Scope
-from dtrag.core.answers.confidence import shipped
+from dtrag.core.answers.passage_confidence import shipped
 from dtrag.core.text.analysis import term_id
-from dtrag.evaluation.answerability import HidingIndex, Judged, cases, hiding_engine
+from dtrag.evaluation.confidence_cases import HidingIndex, Judged, cases, hiding_engine
 from dtrag.settings import Settings
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 from tests.integration.conftest import MakeCli

@@ -16,7 +16,7 @@ import pytest_asyncio
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.lexical.snapshot import DatedPassages, View
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.stores.taxonomy_rows import rehome
+from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.app import App, open_app
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import EVERYTHING, Access, Grant

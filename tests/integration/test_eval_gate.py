@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from dtrag.app import open_app
 from dtrag.core.evaluation_run import EvaluationRun
-from dtrag.evaluation.gate import passes, regressions
+from dtrag.evaluation.baseline import passes, regressions
 from dtrag.evaluation.report import read_run
 from tests.store import Databases
 

@@ -13,7 +13,7 @@ import pytest
 from dtrag.app import App, open_app
 from dtrag.core.chat import Message
 from dtrag.pipeline import steps
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from tests.model_server import ModelServer
 from tests.store import Databases
 

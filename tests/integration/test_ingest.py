@@ -20,7 +20,7 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.documents import document_id
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput, NotFound
-from dtrag.ingestion import reading
+from dtrag.ingestion import source_reader
 from dtrag.ingestion.sources import Progress
 from dtrag.settings import Settings
 from tests.builders import indexed_document
@@ -241,7 +241,7 @@ async def test_nothing_to_read(app: App, store: Store, tmp_path: Path) -> None:
 async def test_progress_reports_durable_documents(
     app: App, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "BATCH_CHUNKS", 20)
+    monkeypatch.setattr(source_reader, "BATCH_CHUNKS", 20)
     seen: list[int] = []
 
     def look(progress: Progress) -> None:
@@ -351,7 +351,7 @@ async def test_a_document_of_too_many_passages_is_refused(settings: Settings, tm
 async def test_a_file_creates_a_limited_number_of_categories(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_NEW_CATEGORIES", 4)
+    monkeypatch.setattr(source_reader, "MOST_NEW_CATEGORIES", 4)
     await app.ingest(records(tmp_path / "first.jsonl", [{"text": "Known.", "category_path": ["Known"]}]))
     rows = [{"text": f"Text {number}.", "category_path": ["A", f"{number}"]} for number in range(6)]
     rows.insert(0, {"text": "In a category that exists.", "category_path": ["Known"]})

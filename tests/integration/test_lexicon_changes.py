@@ -11,8 +11,8 @@ import pytest_asyncio
 from dtrag.adapters.postgres.database import Database
 from dtrag.app import App
 from dtrag.errors import Conflict, InvalidInput, NotFound
-from dtrag.regulations.korean import own_entries
-from dtrag.regulations.korean.own_entries import MAX_ENTRIES
+from dtrag.regulations.korean import lexicon_entries
+from dtrag.regulations.korean.lexicon_entries import MAX_ENTRIES
 from tests.store import empty, toy_app
 
 
@@ -70,7 +70,7 @@ async def test_the_limits(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     await app.lexicon.add_all(many[:MAX_ENTRIES])
     with pytest.raises(InvalidInput, match="these would be 501"):
         await app.lexicon.add(*many[-1])
-    assert own_entries.MAX_CHARACTERS > 0
+    assert lexicon_entries.MAX_CHARACTERS > 0
     monkeypatch.setattr("dtrag.regulations.lexicon.MAX_CHARACTERS", 10)
     await app.lexicon.remove(1)
     with pytest.raises(InvalidInput, match="10 are allowed"):

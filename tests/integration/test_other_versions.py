@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres import database
 from dtrag.adapters.sqlite.connection import FILE, connect
 from dtrag.app import open_app
-from dtrag.core.answers.confidence import shipped, weights_for
+from dtrag.core.answers.passage_confidence import shipped, weights_for
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.cli.checks import examine
 from dtrag.errors import Conflict, SchemaTooNew

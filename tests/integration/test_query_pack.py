@@ -9,7 +9,7 @@ from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.ports import QueryPack, Stores
 from dtrag.regulations.collection_reader import CollectionReader
-from dtrag.regulations.korean.own_entries import as_stored
+from dtrag.regulations.korean.lexicon_entries import as_stored
 from dtrag.regulations.korean.question_concepts import QuestionReading
 from dtrag.regulations.pack import RegulationRanking
 from tests.builders import NOTHING, branch_nodes, chunk_id, filled

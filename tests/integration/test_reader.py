@@ -21,7 +21,7 @@ from dtrag.core.statements import text_of
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import reader, steps
 from dtrag.pipeline.retrieve import step2_retrieve
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import PipelineState, Reading
 from dtrag.settings import set_feature_flag
 from tests.model_server import FAULTS, HARMLESS, Messages, ModelServer

@@ -23,7 +23,7 @@ from dtrag.core.provisions import Amendment
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.pipeline.retrieve import paths_in_active_tree
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.ports import IndexSnapshot
 from dtrag.regulations.collection_reader import CollectionReader, read_ahead

@@ -23,7 +23,7 @@ from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.governance.review import IN_REVIEW
 from dtrag.ports import Models
-from dtrag.regulations.korean.own_entries import as_toml
+from dtrag.regulations.korean.lexicon_entries import as_toml
 from dtrag.settings import set_feature_flag
 from tests.integration.books import GARDEN, KITCHEN, shelf
 from tests.store import Databases, Store

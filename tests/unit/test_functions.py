@@ -14,7 +14,7 @@ from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.taxonomy.tree import ROOT, Node, Taxonomy
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput, NoActiveApp
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.ports import Embedder, Index
 from dtrag.regulations.service import Regulations
 from dtrag.retrieval.engine import HybridSearchEngine

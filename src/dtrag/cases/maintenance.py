@@ -38,7 +38,7 @@ from dtrag.core.cases.consolidation import (
     replacements,
     undone,
 )
-from dtrag.core.cases.evidence import counts_as_decision, standing_of
+from dtrag.core.cases.reuse_verdict import counts_as_decision, standing_of
 from dtrag.core.cases.votes import POSITIVE, Replacement, one_of_each_voter
 from dtrag.core.documents import SearchResult
 from dtrag.core.response import INTERNAL, response

@@ -20,8 +20,8 @@ from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote, content_hash
-from dtrag.core.cases.evidence import is_author
 from dtrag.core.cases.index import question_hash
+from dtrag.core.cases.reuse_verdict import is_author
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import clean

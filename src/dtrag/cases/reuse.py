@@ -26,7 +26,8 @@ from dtrag.core.cases.case import (
     ScoredCases,
     content_hash,
 )
-from dtrag.core.cases.evidence import (
+from dtrag.core.cases.index import question_hash
+from dtrag.core.cases.reuse_verdict import (
     DELTA,
     MIN_DECISIONS,
     CaseStanding,
@@ -35,7 +36,6 @@ from dtrag.core.cases.evidence import (
     reusable,
     standing_of,
 )
-from dtrag.core.cases.index import question_hash
 from dtrag.core.cases.same_question import same_question
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import InvalidInput

@@ -9,9 +9,9 @@ from dtrag.cases.case_input import shared_category
 from dtrag.core.access.scope import EVERYTHING, PUBLISHED, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseQuery, CitedPassage, FeedbackType, QuestionVector, Vote
-from dtrag.core.cases.evidence import REVIEW_LOG
 from dtrag.core.cases.index import question_hash
 from dtrag.core.cases.requests import MAX_QUERY
+from dtrag.core.cases.reuse_verdict import REVIEW_LOG
 from dtrag.core.cases.votes import CaseRecord, Tally, count_vote
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.review import ReviewItem

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dtrag.core.answers.confidence import LogisticModel, Thresholds, shipped
 from dtrag.core.answers.evidence import PACK_SIGNALS, SIGNALS
+from dtrag.core.answers.passage_confidence import LogisticModel, Thresholds, shipped
 from dtrag.core.metrics.calibration import (
     Values,
     auroc_within,
@@ -26,7 +26,7 @@ from dtrag.core.metrics.calibration import (
     sigmoid,
 )
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.answerability import Judged, MeasuredQuestion
+from dtrag.evaluation.confidence_cases import Judged, MeasuredQuestion
 
 FEWEST = 20
 """Minimum number of questions for a fit; with fewer the result would be random."""
@@ -82,7 +82,7 @@ def _texts(row: Mapping[str, Any], name: str, where: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Measures of a confidence with thresholds over cases: core/metrics/calibration.py, evaluation/thresholds.py.
+    """Measures of a confidence with thresholds over cases: core/metrics/calibration.py, and below.
 
     `auroc` compares cases of the same fold. `abstention` is the share of unanswerable cases without an answer,
     `selective_risk` the share of wrong answers among the `answered`.

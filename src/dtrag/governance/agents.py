@@ -23,7 +23,7 @@ from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import Advice, BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
 from dtrag.governance.review import offered_answer
 from dtrag.pipeline.execution import Pipeline
-from dtrag.pipeline.run import Emit
+from dtrag.pipeline.run_context import Emit
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.ports import AgentStore, Index, Recorder, unrecorded
 from dtrag.retrieval.engine import HybridSearchEngine

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dtrag.core import lexicon_entry
-from dtrag.core.answers import confidence
-from dtrag.regulations.korean.own_entries import unread
+from dtrag.core.answers import passage_confidence
+from dtrag.regulations.korean.lexicon_entries import unread
 
 KNOWN = frozenset(
     {
@@ -17,7 +17,7 @@ KNOWN = frozenset(
         "sources_read_with",
         "analyzer",
         "rebuilding",
-        confidence.SETTING,
+        passage_confidence.SETTING,
         lexicon_entry.SETTING,
     }
 )
@@ -29,7 +29,7 @@ def unused_settings(stored: Mapping[str, Any]) -> list[str]:
     if others := sorted(stored.keys() - KNOWN):
         names = ", ".join(others)
         notes.append(f"A later version of dtrag stored {names} in the index; ignored here. Update dtrag.")
-    if (calibration := stored.get(confidence.SETTING)) and not confidence.is_used(calibration):
+    if (calibration := stored.get(passage_confidence.SETTING)) and not passage_confidence.is_used(calibration):
         notes.append(
             "Another version of dtrag made the calibration; ignored here, confidence is as shipped. Repeat it with: "
             "dtrag calibrate QUESTIONS"

@@ -24,7 +24,7 @@ from dtrag.core.text.analysis import Analyzer
 from dtrag.ingestion.analysis import analyse_documents, fingerprint
 from dtrag.ingestion.classify import Classifier
 from dtrag.ingestion.editions import Editions
-from dtrag.ingestion.reading import Batch, SourceReader, Splitter
+from dtrag.ingestion.source_reader import Batch, SourceReader, Splitter
 from dtrag.ingestion.sources import IngestReport, Progress, ReadSource, Source
 from dtrag.ingestion.write_guard import WriteGuard
 from dtrag.ports import FolderStore, IndexWriter, Parser

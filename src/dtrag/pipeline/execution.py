@@ -22,7 +22,7 @@ from dtrag.core.trace import StepTrace, Trace
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import steps
 from dtrag.pipeline.recall import answered_question, remembers
-from dtrag.pipeline.run import Emit, Recording, Run, of_active_app
+from dtrag.pipeline.run_context import Emit, Recording, Run, of_active_app
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState, running
 from dtrag.pipeline.step_table import STEPS, Step, perform
 from dtrag.ports import Warmable

@@ -12,7 +12,7 @@ from dtrag.core.chat import Message, Reply, Usage
 from dtrag.core.text.token_counts import estimated_tokens
 from dtrag.core.trace import CallTrace
 from dtrag.errors import DtragError, LanguageModelFailed, ModelNotAllowed
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.ports import NOT_CONFIGURED, ChatModel, NotConfigured
 
 _LOG = logging.getLogger(__name__)

@@ -22,10 +22,10 @@ from dtrag.core.text.patterns import explained
 from dtrag.core.text.question_words import asks
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import Plan
 from dtrag.ports import ChatModel
-from dtrag.tools.default import get_tool_registry, get_tool_whitelist, validate_tool
+from dtrag.tools.default_registry import get_tool_registry, get_tool_whitelist, validate_tool
 from dtrag.tools.registry import JsonObject, Tool, ToolRegistry
 
 Complexity = Literal["simple", "medium", "complex"]

@@ -20,7 +20,7 @@ from dtrag.core.text.patterns import DIGITS, explained
 from dtrag.core.text.question_words import asks
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.ports import ChatModel
 

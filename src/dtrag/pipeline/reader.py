@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dtrag.core.answers.citation_labels import label
-from dtrag.core.answers.confidence import Confidence
+from dtrag.core.answers.passage_confidence import Confidence
 from dtrag.core.answers.reasons import Decision
 from dtrag.core.chat import Message, boundary, fenced
 from dtrag.core.statements import stated
@@ -20,7 +20,7 @@ from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Ove
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.generative import shown
 from dtrag.pipeline.question import is_greeting
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import Evidence, PipelineState, Reading, running
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.ports import ChatModel

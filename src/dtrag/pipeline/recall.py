@@ -17,7 +17,7 @@ from typing import Any
 from dtrag.core.cases.case import Case
 from dtrag.core.documents import CaseVotes, EarlierQuestion, SearchResult
 from dtrag.pipeline.question import is_greeting
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import PipelineResponse, PipelineState
 from dtrag.ports.cases import AnsweredQuestion, NotRetained, Recalled
 

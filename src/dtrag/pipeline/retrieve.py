@@ -11,8 +11,8 @@ from typing import Any
 
 from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
-from dtrag.core.answers.confidence import SETTING, Confidence, confidence_of
 from dtrag.core.answers.evidence import COMPARED, by_words
+from dtrag.core.answers.passage_confidence import SETTING, Confidence, confidence_of
 from dtrag.core.cases.bandit import WayToAnswer
 from dtrag.core.documents import FollowedCitation, SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.editions import ChangedText, changed_later
@@ -35,7 +35,7 @@ from dtrag.pipeline.planner import complexity_of
 from dtrag.pipeline.question import intent_of, is_greeting
 from dtrag.pipeline.reader import PASSAGES as READ
 from dtrag.pipeline.recall import recalling
-from dtrag.pipeline.run import Run, preceding_texts, question_statistics
+from dtrag.pipeline.run_context import Run, preceding_texts, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState, running
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.ports import IndexSnapshot, NamedPassages, speaks

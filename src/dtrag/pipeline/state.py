@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from dtrag.core.answers.confidence import Confidence
+from dtrag.core.answers.passage_confidence import Confidence
 from dtrag.core.chat import Usage
 from dtrag.core.documents import (
     Answer,
@@ -21,7 +21,7 @@ from dtrag.core.documents import (
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import Statement, Statements
 from dtrag.core.text.sentences import Preceding
-from dtrag.pipeline.run import Run, of_active_app
+from dtrag.pipeline.run_context import Run, of_active_app
 from dtrag.ports import NamedPassages
 from dtrag.settings import active_flags
 from dtrag.tools.registry import JsonObject, ToolResult

@@ -14,7 +14,7 @@ from dtrag.core.trace import StepTrace
 from dtrag.pipeline import reader, steps
 from dtrag.pipeline.answer.compose import quote, quoted_without_embedder, unfinished
 from dtrag.pipeline.retrieve import step2_retrieve, without_passages
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import PipelineState, enabled, running
 from dtrag.pipeline.timeouts import StepFunction, budget_of, execute_with_timeout
 from dtrag.settings import timeout_multiplier

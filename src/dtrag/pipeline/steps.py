@@ -10,7 +10,7 @@ import logging
 from dataclasses import replace
 
 from dtrag.core.answers.answer_confidence import answer_confidence
-from dtrag.core.answers.confidence import confidence
+from dtrag.core.answers.passage_confidence import confidence
 from dtrag.core.answers.reasons import Decision, declined
 from dtrag.core.documents import Declined
 from dtrag.core.statements import stated
@@ -23,7 +23,7 @@ from dtrag.pipeline.debate.engine import debate
 from dtrag.pipeline.question import by_rules, intent_of, may_suggest, standalone, suggested_words
 from dtrag.pipeline.recall import show_cases
 from dtrag.pipeline.retrieve import GREETED, UNJUDGED
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import Evidence, Part, PipelineState, enabled, running
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.tools.executor import execute_plan

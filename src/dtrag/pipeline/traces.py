@@ -18,7 +18,7 @@ from dtrag.batch_writer import BEGINNING, BatchWriter, TidyTimer, kept_since
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.trace import Trace
 from dtrag.errors import Advice, DatabaseUnavailable, InvalidInput, NotFound, StorageFull
-from dtrag.pipeline.run import Recording
+from dtrag.pipeline.run_context import Recording
 from dtrag.ports import DocumentVisibility, Index, TraceStore
 from dtrag.settings import Settings
 

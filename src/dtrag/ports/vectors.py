@@ -40,7 +40,7 @@ class WaitingBatch:
 
 @dataclass(frozen=True, slots=True)
 class WaitingQuestion:
-    """An imagined question (ports/imagined.py) without a vector; the hash of its passage's text and `number` name it.
+    """An imagined question without a vector; the hash of its passage's text and `number` name it.
 
     `created_at` distinguishes it from one that replaced it.
     """

@@ -20,7 +20,7 @@ from dtrag.errors import Advice, Conflict, InvalidInput, NoActiveApp, NotFound
 from dtrag.ports import Index, IndexSettings, IndexSnapshot, Recorder, unrecorded
 from dtrag.regulations.korean import expansion
 from dtrag.regulations.korean.lexicon import Lexicon, built_in
-from dtrag.regulations.korean.own_entries import (
+from dtrag.regulations.korean.lexicon_entries import (
     MAX_CHARACTERS,
     MAX_ENTRIES,
     CorrectedQuestion,

@@ -368,7 +368,7 @@ class HybridSearchEngine:
     ) -> Results:
         """The `top_k` best passages of the lexical retriever alone, with their text.
 
-        An override of this method supplies the lexical candidates of every search (retrieval/overrides.py).
+        An override of this method supplies the lexical candidates of every search (retrieval/retrievers.py).
         """
         request = SearchArguments.parse(
             query,
@@ -401,7 +401,7 @@ class HybridSearchEngine:
         """The `top_k` passages nearest to the vector, with their text.
 
         The vector is one of the model for English where the embedder has several. An override of this method supplies
-        the vector candidates of every search (retrieval/overrides.py).
+        the vector candidates of every search (retrieval/retrievers.py).
         """
         embedder = self._embedder.embedder
         vector = parse_vector(query_embedding, embedder.dim if embedder is not None else None)

@@ -13,7 +13,7 @@ from dtrag.concurrency import limit_clock
 from dtrag.errors import InvalidInput
 from dtrag.logs import redact
 from dtrag.settings import flag
-from dtrag.tools.default import get_tool_registry, get_tool_whitelist, validate_tool
+from dtrag.tools.default_registry import get_tool_registry, get_tool_whitelist, validate_tool
 from dtrag.tools.registry import TIMEOUT, JsonObject, Tool, ToolExecutionResult, ToolRegistry, ToolResult
 
 BLOCKED = "Blocked by whitelist policy"

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from dtrag.settings import flag
-from dtrag.tools.default import get_tool_whitelist, validate_tool
+from dtrag.tools.default_registry import get_tool_whitelist, validate_tool
 from dtrag.tools.mcp import McpTools, ServerStatus, ToolStatus
 from dtrag.tools.registry import Tool, ToolRegistry
 

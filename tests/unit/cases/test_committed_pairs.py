@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from dtrag.core.cases.case import DecisionCounts
-from dtrag.core.cases.evidence import COMMITTED_PAIRS, collection_evidence
+from dtrag.core.cases.reuse_verdict import COMMITTED_PAIRS, collection_evidence
 from dtrag.core.cases.same_question import same_question
 
 PAIRS = Path(__file__).resolve().parents[3] / "bench" / "cases"

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dtrag.core.answers.confidence import ConfidenceWeights, confidence_of, decide, shipped, weights_for
 from dtrag.core.answers.evidence import SIGNALS
+from dtrag.core.answers.passage_confidence import ConfidenceWeights, confidence_of, decide, shipped, weights_for
 from dtrag.core.documents import SearchResult
 from dtrag.core.metrics.calibration import sigmoid
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.answerability import Judged, MeasuredQuestion, answers
 from dtrag.evaluation.calibration import FEWEST, calibrate, read_questions
+from dtrag.evaluation.confidence_cases import Judged, MeasuredQuestion, answers
 
 
 def write(path: Path, rows: list[str]) -> Path:

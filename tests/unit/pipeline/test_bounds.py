@@ -14,7 +14,7 @@ from dtrag.errors import LanguageModelFailed
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.generative import MAX_HISTORY_MESSAGE, messages
 from dtrag.pipeline.execution import Pipeline
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.timeouts import STEP_TIMEOUTS
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import set_feature_flag

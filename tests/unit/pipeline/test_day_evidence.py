@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.core.answers.confidence import Confidence
+from dtrag.core.answers.passage_confidence import Confidence
 from dtrag.core.documents import SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import text_of
 from dtrag.pipeline.retrieve import as_of_day
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 
 SURE = Confidence(0.9, "answer", ())
 

@@ -13,7 +13,7 @@ from dtrag.core.documents import Answer
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.pipeline.answer.extractive import nothing_found
 from dtrag.pipeline.execution import Pipeline
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.ports import Embedder
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.toy import ToyEmbedder

@@ -16,7 +16,7 @@ from dtrag.core.chat import Message
 from dtrag.core.response import plain
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline.planner import MAX_REPLY, MAX_TOOLS, WEB_QUERY, complexity_of, plan
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import Plan
 from dtrag.settings import set_feature_flag
 from dtrag.tools.builtin import builtin_tools

@@ -9,7 +9,7 @@ import pytest
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.errors import LanguageModelFailed
 from dtrag.pipeline.question import standalone
-from dtrag.pipeline.run import Recording, Run
+from dtrag.pipeline.run_context import Recording, Run
 from tests.unit.retrieval.small import engine_on, small_index
 
 HISTORY = [

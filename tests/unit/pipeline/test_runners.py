@@ -12,7 +12,7 @@ import pytest
 from dtrag.assembly import pipeline_type
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import LangGraphPipeline, Pipeline
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.step_table import STEPS
 from dtrag.retrieval.engine import HybridSearchEngine

@@ -8,7 +8,7 @@ import pytest
 
 from dtrag.core.trace import Trace
 from dtrag.pipeline.execution import Pipeline
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import set_feature_flag
 from tests.clock import Clock

@@ -9,7 +9,7 @@ import pytest
 
 from dtrag.errors import InvalidInput
 from dtrag.tools import Tool, ToolRegistry, execute_tool, get_tool_registry, list_tools
-from dtrag.tools.default import get_tool_whitelist, validate_tool
+from dtrag.tools.default_registry import get_tool_whitelist, validate_tool
 
 
 async def nothing(given: dict[str, Any]) -> None:

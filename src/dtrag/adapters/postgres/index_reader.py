@@ -18,7 +18,7 @@ from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, S
 from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
 from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, Version, shown_address, version_of
 from dtrag.adapters.postgres.queries import condition, filter_parameters, filtered, queries
-from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree
+from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector

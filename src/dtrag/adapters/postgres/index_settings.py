@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres.database import Connection, Database, fetch
 from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.core import lexicon_entry
-from dtrag.core.answers.confidence import SETTING
+from dtrag.core.answers.passage_confidence import SETTING
 from dtrag.ports import check_identity
 
 

@@ -28,7 +28,7 @@ from dtrag.adapters.postgres.lexical.rows import forward_rows, is_counted, subtr
 from dtrag.adapters.postgres.queries import Lock, lock, queries, uuid_key
 from dtrag.adapters.postgres.rows import draft_of, statements
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.stores.taxonomy_rows import living_nodes
+from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.editions import Edition

@@ -1,6 +1,6 @@
 """The probability that what an answer quotes is the answer to the question; it decides between `answer` and `review`.
 
-`confidence` (core/answers/confidence.py) says whether the documents answer; of the answers above it, many quote
+`confidence` (core/answers/passage_confidence.py) says whether the documents answer; of the answers above it, many quote
 something else. The weights in `answer_confidence_weights.json` are fitted to whether the words that an answer has to
 show are shown (`scripts/fit_answer_confidence.py`; docs/explanation/confidence.md).
 """
@@ -16,8 +16,8 @@ from importlib import resources
 
 import numpy as np
 
-from dtrag.core.answers.confidence import COSTS, Confidence, LogisticModel, Policy, Thresholds
 from dtrag.core.answers.grounding import claim_of
+from dtrag.core.answers.passage_confidence import COSTS, Confidence, LogisticModel, Policy, Thresholds
 from dtrag.core.answers.sentence_signals import QuestionTerms
 from dtrag.core.documents import Citation, PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics

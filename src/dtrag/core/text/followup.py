@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dtrag.core.text.analysis import STOP_WORDS, normalise, terms
-from dtrag.core.text.compounds import compounds_of, is_sibling
 from dtrag.core.text.patterns import explained
 from dtrag.core.text.question_words import asks, words_for
 from dtrag.core.text.questions import PARTICLE, content
+from dtrag.core.text.sibling_subjects import compounds_of, is_sibling
 
 Kind = Literal["alone", "refers", "contrast", "attribute"]
 

@@ -21,7 +21,7 @@ from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import caller_of, refuse_bypass
 from dtrag.errors import InvalidInput, StorageFull
 from dtrag.pipeline.execution import AnswerOptions
-from dtrag.pipeline.run import Emit
+from dtrag.pipeline.run_context import Emit
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.retrieval.request import MAX_QUERY
 

@@ -24,7 +24,7 @@ from dtrag.core.documents import SearchMetrics
 from dtrag.core.metrics.ranking import percentile
 from dtrag.core.trace import StepTrace
 from dtrag.errors import DtragError
-from dtrag.pipeline.run import DebateEvent
+from dtrag.pipeline.run_context import DebateEvent
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.retrieval.request import MODES
 from dtrag.tools.executor import BLOCKED, TIMED_OUT

@@ -21,7 +21,7 @@ from dtrag import logs
 from dtrag.delivery.api.errors import detail_of, error_body
 from dtrag.delivery.api.request_tasks import InFlight, cancelled, client_gone, result_of
 from dtrag.errors import DtragError
-from dtrag.pipeline.run import Emit
+from dtrag.pipeline.run_context import Emit
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.cases.maintenance import ConsolidationReport, Migrated
     from dtrag.core.cases.bandit import OfflineEvaluation, PolicyValue
-    from dtrag.core.cases.evidence import CollectionEvidence
+    from dtrag.core.cases.reuse_verdict import CollectionEvidence
     from dtrag.core.cases.statistics import CaseStatistics
 
 app = typer.Typer(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dtrag.app import App
     from dtrag.core.lexicon_entry import LexiconEntry
-    from dtrag.regulations.korean.own_entries import Suggestion
+    from dtrag.regulations.korean.lexicon_entries import Suggestion
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words and their official synonyms.")
 
@@ -73,7 +73,7 @@ def check(
     """Show the entries that match a question, and its unknown words."""
     from dtrag.core.text.questions import content
     from dtrag.regulations.korean.lexicon import built_in, words_of
-    from dtrag.regulations.korean.own_entries import for_matching
+    from dtrag.regulations.korean.lexicon_entries import for_matching
 
     text = question_of(question)
     own = for_matching(_own_entries(context, direct=direct))
@@ -173,7 +173,7 @@ def suggest(
         return await opened.lexicon.suggest(await opened.review.corrections(), least)
 
     suggested = with_app(context, computed)
-    from dtrag.regulations.korean.own_entries import as_toml
+    from dtrag.regulations.korean.lexicon_entries import as_toml
 
     none = f"No entry is supported by {plural(least, 'corrected question')}."
     count = f"{plural(len(suggested), 'entry')} suggested, none added." if suggested else none

@@ -15,11 +15,11 @@ import numpy as np
 from dtrag.core.answers.sentence_signals import Candidate, QuestionTerms, Scores
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.core.text.compounds import about_siblings, compounds_of
 from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.numbers import numbers_in
 from dtrag.core.text.patterns import explained
 from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
+from dtrag.core.text.sibling_subjects import about_siblings, compounds_of
 
 MAX_CHARACTERS = 600
 """Characters of an answer."""

@@ -22,7 +22,7 @@ from dtrag.pipeline.answer.extractive import PASSAGES, extract, nothing_found
 from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
 from dtrag.pipeline.answer.parts import answered, not_found
 from dtrag.pipeline.answer.quoted_provisions import quoted_whole
-from dtrag.pipeline.run import Run, question_statistics
+from dtrag.pipeline.run_context import Run, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState, running
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
 from dtrag.ports import Embedder, model_for, speaks

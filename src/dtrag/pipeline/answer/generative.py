@@ -13,7 +13,7 @@ from dtrag.core.text.hidden_characters import neutralised
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.errors import LanguageModelFailed
 from dtrag.pipeline import model_calls
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.ports import ChatModel
 
 MAX_TOKENS = 800

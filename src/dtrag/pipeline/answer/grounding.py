@@ -35,7 +35,7 @@ from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, MarkedSentence, re
 from dtrag.pipeline.answer.citations import citation_of
 from dtrag.pipeline.answer.compose import quote, tool_lines
 from dtrag.pipeline.answer.extractive import PASSAGES
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
 from dtrag.ports import Embedder, model_for

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import replace
 from typing import Any
 
-from dtrag.core.answers.confidence import SETTING, Confidence, confidence_of
 from dtrag.core.answers.evidence import by_words
+from dtrag.core.answers.passage_confidence import SETTING, Confidence, confidence_of
 from dtrag.core.documents import PackFindings, SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import Statement, stated
@@ -17,7 +17,7 @@ from dtrag.core.text.questions import weighted_terms
 from dtrag.errors import DtragError
 from dtrag.pipeline.answer.candidates import FURTHER, Quote
 from dtrag.pipeline.answer.extractive import extract
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import Evidence, Part
 from dtrag.ports import speaks
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from dtrag.core.answers.confidence import Confidence
+from dtrag.core.answers.passage_confidence import Confidence
 from dtrag.core.documents import SearchResult
 from dtrag.core.statements import Statement, stated
 from dtrag.core.text.analysis import language

@@ -19,7 +19,7 @@ from dtrag.core.text.token_counts import SYLLABLES_PER_TOKEN, word_tokens
 from dtrag.errors import InvalidInput, LanguageModelFailed
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.generative import MAX_PASSAGE, NO_ANSWER
-from dtrag.pipeline.run import Run, of_active_app
+from dtrag.pipeline.run_context import Run, of_active_app
 from dtrag.ports import ChatModel
 
 MAX_TOKENS = 500

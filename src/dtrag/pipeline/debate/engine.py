@@ -30,7 +30,7 @@ from dtrag.pipeline.debate.agent import (
     synthesis_prompt,
     texts,
 )
-from dtrag.pipeline.run import DebateEvent, Run, of_active_app
+from dtrag.pipeline.run_context import DebateEvent, Run, of_active_app
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import budget_of
 

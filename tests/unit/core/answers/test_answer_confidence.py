@@ -12,7 +12,7 @@ from dtrag.core.answers.answer_confidence import (
     model_name,
     models,
 )
-from dtrag.core.answers.confidence import Confidence
+from dtrag.core.answers.passage_confidence import Confidence
 from dtrag.core.documents import Citation, PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 

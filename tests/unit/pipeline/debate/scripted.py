@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.errors import LanguageModelFailed
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run_context import Run
 from dtrag.ports import ChatModel
 
 Answering = Callable[[int, Sequence[Message]], str]

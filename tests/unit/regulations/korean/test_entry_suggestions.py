@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtrag.regulations.korean.lexicon import OWN_FIELD, Entry, Lexicon, built_in
-from dtrag.regulations.korean.own_entries import CorrectedQuestion, as_toml, from_toml, suggestions
+from dtrag.regulations.korean.lexicon_entries import CorrectedQuestion, as_toml, from_toml, suggestions
 
 PARKING = ("정기주차권의 발급",), ("정기주차권은 총무처에서 발급한다.",)
 EMPTY = Lexicon(())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.errors import InvalidInput
 from dtrag.regulations.korean.lexicon import OWN_FIELD, Entry, Lexicon, built_in
-from dtrag.regulations.korean.own_entries import (
+from dtrag.regulations.korean.lexicon_entries import (
     MAX_FORMS,
     MAX_LENGTH,
     as_stored,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.answers.confidence import model_name
 from dtrag.core.answers.evidence import PACK_SIGNALS
+from dtrag.core.answers.passage_confidence import model_name
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.regulations.korean.lexicon import Entry, Lexicon
 from dtrag.regulations.korean.question_concepts import read

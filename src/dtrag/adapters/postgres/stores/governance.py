@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Store, Values, columns, fetch_row
 from dtrag.adapters.postgres.queries import Lock, lock
-from dtrag.adapters.postgres.stores.taxonomy_rows import tree_of
+from dtrag.adapters.postgres.stores.taxonomy_moves import tree_of
 from dtrag.core.access.api_key import IDLE, LONGEST, Key, Session
 from dtrag.core.access.audit_chain import START, AuditEntry, AuditFilter, AuditRow, ChainHead, chained
 from dtrag.core.access.scope import Grant

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Connection, Store, fetch, fetch_row
 from dtrag.adapters.postgres.queries import Lock, lock
-from dtrag.adapters.postgres.stores.taxonomy_rows import rehome
+from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.core.access.scope import Grant, Scope
 from dtrag.core.documents import Vector
 from dtrag.core.ranking.segments import FREQUENCY_UNIT

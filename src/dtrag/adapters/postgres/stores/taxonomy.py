@@ -11,7 +11,7 @@ from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_
 from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.stores import taxonomy_activation
 from dtrag.adapters.postgres.stores.taxonomy_activation import Kind
-from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree, place_tree, tree_of
+from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree, place_tree, tree_of
 from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.taxonomy.apply import applied
 from dtrag.core.taxonomy.operations import Operation, operations

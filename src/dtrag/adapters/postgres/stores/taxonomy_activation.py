@@ -19,7 +19,7 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres import editions
 from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_row
 from dtrag.adapters.postgres.queries import Lock, lock, queries
-from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree, place_tree, tree_of
+from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree, place_tree, tree_of
 from dtrag.core.access.scope import Grant
 from dtrag.core.access.taxonomy_impact import (
     EXAMPLES,

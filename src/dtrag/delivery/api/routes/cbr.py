@@ -17,8 +17,8 @@ from dtrag.cases.case_input import MAX_PASSAGES
 from dtrag.cases.memory import MAX_LIMIT
 from dtrag.cases.views import AddedCase, CaseExport, CasePage, Suggestions, notes_on
 from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog, FeedbackType, SimilarityMethod
-from dtrag.core.cases.evidence import CollectionEvidence
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY, CaseSuggestion
+from dtrag.core.cases.reuse_verdict import CollectionEvidence
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, CaseStatistics, Readiness
 from dtrag.core.response import extended, plain
 from dtrag.core.taxonomy.tree import MAX_DEPTH

@@ -19,7 +19,7 @@ from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import QUESTION_FAILURES, AsOf, JsonRoute, Offset, Page, StrictBody, Text, failures
 from dtrag.regulations.korean.citations import Kind
-from dtrag.regulations.korean.own_entries import MAX_ENTRIES, MAX_FORMS, MAX_LENGTH, MAX_OFFICIAL, MIN_LENGTH
+from dtrag.regulations.korean.lexicon_entries import MAX_ENTRIES, MAX_FORMS, MAX_LENGTH, MAX_OFFICIAL, MIN_LENGTH
 from dtrag.regulations.korean.verification.check import MAX_TEXT
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, Vote, content_hash
-from dtrag.core.cases.evidence import (
+from dtrag.core.cases.reuse_verdict import (
     DELTA,
     MIN_DECISIONS,
     MIN_QUALITY,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dtrag.concurrency import Admission, limit_clock
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
-from dtrag.core.answers.confidence import Policy
+from dtrag.core.answers.passage_confidence import Policy
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics

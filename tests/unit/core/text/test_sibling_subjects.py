@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.core.text.compounds import about_siblings, compounds_of, subject_of
+from dtrag.core.text.sibling_subjects import about_siblings, compounds_of, subject_of
 
 
 @pytest.mark.parametrize(

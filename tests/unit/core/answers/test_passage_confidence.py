@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.answers.confidence import (
+from dtrag.core.answers.evidence import SIGNALS
+from dtrag.core.answers.passage_confidence import (
     COSTS,
     LogisticModel,
     Thresholds,
@@ -23,7 +24,6 @@ from dtrag.core.answers.confidence import (
     shipped,
     weights_for,
 )
-from dtrag.core.answers.evidence import SIGNALS
 from dtrag.core.answers.reasons import advice, declined, unknown_words
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics

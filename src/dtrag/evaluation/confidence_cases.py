@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from dtrag.core.access.scope import EVERYTHING, Scope, SearchFilters
-from dtrag.core.answers.confidence import judged_signals, model_name
 from dtrag.core.answers.evidence import READ, by_words
+from dtrag.core.answers.passage_confidence import judged_signals, model_name
 from dtrag.core.documents import SearchMetrics, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.text.analysis import Analyzer, language, normalise, term_id
