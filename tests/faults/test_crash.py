@@ -34,7 +34,7 @@ from dtrag.ingestion import source_reader
 from dtrag.settings import Settings
 
 async def main(data_dir, name, path, batch):
-    reading.BATCH_CHUNKS = int(batch)
+    source_reader.BATCH_CHUNKS = int(batch)
     async with open_app(Settings.load(environ={}, data_dir=data_dir, database_name=name, embedder="none")) as app:
         await app.ingest(path, None, lambda progress: print(progress.documents, flush=True))
 

@@ -19,11 +19,10 @@ from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.scope import Access, Scope
 from dtrag.delivery.api.app import serve_opened
 from dtrag.delivery.api.authentication import Authentication
-from dtrag.isolation.hash_embedder import HashEmbedder
 from dtrag.isolation.library import VISITORS, Visitor
 from dtrag.isolation.scenarios import routes_tried
 from dtrag.isolation.visits import SCENARIOS, Comparison, Route, Scenario, Visit, compare
-from dtrag.isolation.worlds import TwinWorlds, twin_worlds
+from dtrag.isolation.worlds import TwinWorlds, WordHashes, twin_worlds
 from dtrag.settings import Settings
 
 ROUNDS = 2
@@ -122,7 +121,7 @@ class Worlds:
         self.pair: TwinWorlds
 
     async def __aenter__(self) -> Worlds:
-        self.pair = await self._open.enter_async_context(twin_worlds(self._settings, HashEmbedder(), serve_opened))
+        self.pair = await self._open.enter_async_context(twin_worlds(self._settings, WordHashes(), serve_opened))
         return self
 
     async def __aexit__(self, *exception: object) -> None:

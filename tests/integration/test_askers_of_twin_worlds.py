@@ -7,10 +7,9 @@ import pytest
 from dtrag.core.access.scope import Scope
 from dtrag.delivery.api.app import serve_opened
 from dtrag.isolation.case_scenarios import ask_in_one_world
-from dtrag.isolation.hash_embedder import HashEmbedder
 from dtrag.isolation.library import VISITORS
 from dtrag.isolation.visits import SCENARIOS, Comparison, compare
-from dtrag.isolation.worlds import TwinWorlds, twin_worlds
+from dtrag.isolation.worlds import TwinWorlds, WordHashes, twin_worlds
 from dtrag.settings import Settings
 
 ALONE = """
@@ -34,7 +33,7 @@ async def compared(pair: TwinWorlds, seed: int) -> Comparison:
 async def test_questions_of_one_world_are_noticed_only_when_they_leak(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, case_files: bool
 ) -> None:
-    async with twin_worlds(settings, HashEmbedder(), serve_opened, case_files=case_files) as pair:
+    async with twin_worlds(settings, WordHashes(), serve_opened, case_files=case_files) as pair:
         await ask_in_one_world(pair.worlds[0], "1")
         cases = [await app.case_store.page(Scope.everything(), 100) for app in pair.apps]
         asked_outside = [sum(case.asked_in is None or bool(case.asked_in) for case in each) for each in cases]

@@ -12,12 +12,11 @@ from starlette.responses import Response
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope
 from dtrag.delivery.api.app import create_app, serve_opened
-from dtrag.isolation.hash_embedder import HashEmbedder
 from dtrag.isolation.library import VISITORS
 from dtrag.isolation.proof import play_round
 from dtrag.isolation.scenarios import EXEMPT, routes_tried
 from dtrag.isolation.visits import PROMPTS, SCENARIOS, Comparison, Route, Visit, World, compare
-from dtrag.isolation.worlds import twin_worlds
+from dtrag.isolation.worlds import WordHashes, twin_worlds
 from dtrag.settings import Settings
 from tests.cases import each
 
@@ -61,7 +60,7 @@ async def test_a_late_response_is_recognised(text: str) -> None:
 async def test_both_worlds_answer_alike_and_leaks_are_detected(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with twin_worlds(settings, HashEmbedder(), serve_opened) as pair:
+    async with twin_worlds(settings, WordHashes(), serve_opened) as pair:
         found = Comparison()
         pair.begin_round(1)
         await play_round(pair.worlds, 1, found, visitors=TWO)

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtrag.isolation.case_scenarios import ask_in_one_world
-from dtrag.isolation.hash_embedder import HashEmbedder
 from dtrag.isolation.library import ONE, VISITORS, Visitor
 from dtrag.isolation.scenarios import EXEMPT
 from dtrag.isolation.visits import SCENARIOS, Comparison, Finding, World, compare
-from dtrag.isolation.worlds import Serve, TwinWorlds, twin_worlds
+from dtrag.isolation.worlds import Serve, TwinWorlds, WordHashes, twin_worlds
 from dtrag.ports import Embedder
 from dtrag.settings import Settings, timeouts_times
 
@@ -99,7 +98,7 @@ async def prove(
 
     Of the first pair, one world has at least this many `documents` in this many categories (`nodes`).
     """
-    proof, embedders = Proof(), list[Embedder | None]([HashEmbedder()])
+    proof, embedders = Proof(), list[Embedder | None]([WordHashes()])
     if requests >= LEAST_OF_TWO:
         embedders.append(None)
 

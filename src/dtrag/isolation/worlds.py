@@ -12,8 +12,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 
+import numpy as np
 from starlette.types import ASGIApp
 
 from dtrag.app import App, open_throwaway
@@ -21,6 +23,7 @@ from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.cases.case import FeedbackType, ReuseDecision, Vote
 from dtrag.core.chat import Message, Reply, Usage
+from dtrag.core.documents import Vector
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
@@ -52,6 +55,31 @@ UNSURE = {"override_settings": {"features": {"hitl_below_conf": 0.9}}}
 FLAGS = ("debate_mode", "meta_planner", "mcp_tools")
 """Enabled in every third round, so that language models are also called for plans, debates and tools."""
 _LONGEST_REPLY = 300
+
+
+@dataclass(frozen=True)
+class WordHashes:
+    """An embedder without a model: hashes words into a few dimensions, so that vector retrieval is tested, too."""
+
+    id: str = "wordhashes@1"
+    dim: int = 16
+    max_tokens: int = 256
+    languages: frozenset[str] = frozenset({"*"})
+    floor: float = 0.0
+    decides: bool = True
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Shape (len(texts), 16), L2-normalised."""
+        vectors = np.full((len(texts), self.dim), 0.01, np.float32)
+        for row, text in enumerate(texts):
+            for word in text.casefold().split():
+                digest = blake2b(word.encode("utf-8", "replace"), digest_size=2).digest()
+                vectors[row, digest[0] % self.dim] += 1 + digest[1] % 2
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        """The same as for documents."""
+        return self.embed_documents(texts)
 
 
 class RecordingModel:

@@ -7,9 +7,8 @@
 dtrag itself imports nothing from here.
 """
 
-from dtrag.isolation.hash_embedder import HashEmbedder
 from dtrag.ports import Models
-from dtrag.testing.models import OverlapReranker, ScriptedModel
+from dtrag.testing.models import HashEmbedder, OverlapReranker, ScriptedModel
 from dtrag.testing.throwaway import add_texts, open_throwaway, throwaway_database
 
 __all__ = [

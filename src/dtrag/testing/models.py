@@ -5,14 +5,47 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
 
 from dtrag.core.chat import Message, Reply, Usage
+from dtrag.core.documents import Vector
 from dtrag.core.text.analysis import terms
 from dtrag.errors import LanguageModelFailed
-from dtrag.isolation.hash_embedder import WORDS_READ, first_words
 
+WORDS_READ = 512
+"""Words of a text that the models read; the rest is cut off."""
 Script = Sequence[str | Exception] | Callable[[Sequence[Message]], str]
 """Replies in the order of the calls, the last one for all later calls; or a function of the messages."""
+
+
+@dataclass(frozen=True)
+class HashEmbedder:
+    """A bag of stemmed words, hashed into a few dimensions: texts with common words are near to each other.
+
+    It knows no meanings: "refund" and "money back" are far apart. It reads the first `max_tokens` words.
+    """
+
+    id: str = "hash@00000001"
+    dim: int = 64
+    max_tokens: int = WORDS_READ
+    languages: frozenset[str] = frozenset({"*"})
+    floor: float = 0.0
+    decides: bool = True
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Shape (len(texts), dim), L2-normalised."""
+        vectors = np.full((len(texts), self.dim), 0.01, np.float32)
+        for row, text in enumerate(texts):
+            for term in terms(_head(text, self.max_tokens)):
+                digest = blake2b(f"{self.id}{term}".encode("utf-8", "replace"), digest_size=8).digest()
+                vectors[row, int.from_bytes(digest, "big") % self.dim] += 1
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        """As `embed_documents`."""
+        return self.embed_documents(texts)
 
 
 @dataclass(frozen=True)
@@ -29,7 +62,7 @@ class OverlapReranker:
         for text in texts:
             if time.monotonic() > deadline:
                 return None
-            held = words & set(terms(first_words(text, WORDS_READ)))
+            held = words & set(terms(_head(text, WORDS_READ)))
             scores.append((len(held) + 0.5) / (len(words) + 1))
         return scores
 
@@ -82,3 +115,7 @@ class ScriptedModel:
         if isinstance(reply, Exception):
             raise LanguageModelFailed(model=self.id, reason=str(reply)) from reply
         return reply
+
+
+def _head(text: str, words: int) -> str:
+    return " ".join(text.split(maxsplit=words)[:words])

@@ -31,9 +31,9 @@ from dtrag.core.documents import ParsedDocument
 from dtrag.core.statements import stated
 from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion.sources import Source
-from dtrag.isolation.hash_embedder import HashEmbedder
 from dtrag.ports import Models, Parser
 from dtrag.settings import Settings
+from dtrag.testing.models import HashEmbedder
 
 TEMPLATE = "dtrag_template"
 _DROP_ATTEMPTS = 5

@@ -10,8 +10,8 @@ import pytest
 from dtrag.cases.suggesting import QuestionVectors, Suggester
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import Case, CaseQuery, SimilarityMethod
-from dtrag.isolation.hash_embedder import HashEmbedder
 from dtrag.ports import Stores
+from dtrag.testing.models import HashEmbedder
 from tests.builders import case
 
 QUESTION, SAME_WORDS = "How many days of leave are there?", "days leave"

@@ -12,8 +12,8 @@ from dtrag.core.access.scope import EVERYTHING, NO_FILTERS
 from dtrag.core.documents import Vector, document_id
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.vectors import VectorFiller
-from dtrag.isolation.hash_embedder import HashEmbedder
 from dtrag.ports import Embedder, Stores, WaitingBatch
+from dtrag.testing.models import HashEmbedder
 from tests.builders import EMBEDDER, KETTLE, branch_nodes, chunk_id, filled, indexed_document
 
 KOREAN = HashEmbedder(id="korean@00000001")
