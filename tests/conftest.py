@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import tempfile
@@ -39,8 +40,10 @@ hypothesis.settings.load_profile("tests")
 def pytest_configure() -> None:
     """Programs that tests start can be interrupted, also when the run itself was started with SIGINT ignored.
 
-    A shell starts what runs in the background so, and child processes inherit an ignored signal.
+    A shell starts what runs in the background so, and child processes inherit an ignored signal. And the pipeline has
+    time limits that a busy machine keeps.
     """
+    os.environ["PIPELINE_TIMEOUT_MULTIPLIER"] = "20"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -50,9 +53,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time limits that a busy machine keeps, for tests of answers rather than of limits."""
-    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "20")
+def shipped_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pipeline's time limits as they are shipped, for tests of what happens when they run out."""
+    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "1")
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,6 @@ from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.settings import Settings
 from tests.store import Databases
 
-pytestmark = pytest.mark.usefixtures("patient")
-
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_mixed_fixture.py"
 DOCUMENTS = 1_000
 QUESTIONS = 100

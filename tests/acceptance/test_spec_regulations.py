@@ -27,8 +27,6 @@ from dtrag.app import open_app
 from dtrag.regulations.service import legacy_search
 from tests.store import Databases
 
-pytestmark = pytest.mark.usefixtures("patient")
-
 BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 ASSISTANTS = """# 조교운영규정
 

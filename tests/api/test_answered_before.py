@@ -21,9 +21,7 @@ TREES = HOUSE["AI", "ML"]["trees.md"]
 
 
 @pytest_asyncio.fixture
-async def built(
-    settings: Settings, tmp_path: Path, patient: None, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[House]:
+async def built(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
     monkeypatch.setenv("CBR_ENABLED", "true")
     async with house(settings, tmp_path) as running:
         await running.client("kim", ["AI"], "reader")

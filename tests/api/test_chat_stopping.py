@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx2
-import pytest
 
 from tests.api.conftest import Served
 from tests.api.shape import FORM, file_form
@@ -48,11 +47,6 @@ def begun(start: Callable[..., Served], model: ModelServer, **settings: str) -> 
         time.sleep(0.02)
     assert len(model.requests) >= 2
     return served, asking
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "20")
 
 
 def test_a_running_answer_is_finished(start: Callable[..., Served]) -> None:

@@ -18,7 +18,7 @@ from tests.store import Databases
 
 
 @pytest_asyncio.fixture
-async def built(houses: Databases, patient: None) -> AsyncIterator[House]:
+async def built(houses: Databases) -> AsyncIterator[House]:
     async with house(houses.settings()) as running:
         yield running
 

@@ -79,7 +79,7 @@ async def test_the_json_is_that_of_the_command_line(built: House) -> None:
     assert (await client.get("/regulations/citations?kind=other")).status_code == 422
 
 
-async def test_a_search_finds_each_article_once(built: House, patient: None) -> None:
+async def test_a_search_finds_each_article_once(built: House) -> None:
     client = built.clients["all"]
     body = {"query": "학교를 잠깐 쉬고 싶어요"}
     results = (await client.post("/regulations/search", json=body)).json()["results"]

@@ -43,7 +43,7 @@ class Asked:
 
 
 @pytest.fixture(autouse=True)
-def enabled(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
+def enabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CBR_ENABLED", "true")
     monkeypatch.setenv("FEATURE_NEURAL_CASE_SELECTOR", "true")
 

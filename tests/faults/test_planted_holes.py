@@ -142,7 +142,6 @@ ORDER = {"GET": 0, "POST": 1, "PUT": 2, "DELETE": 3}
 
 
 @pytest.mark.long_fault
-@pytest.mark.usefixtures("patient")
 async def test_a_forgotten_scope_is_found_on_every_route(settings: Settings) -> None:
     assert WITHOUT_SCOPE.keys() <= routes_tried()
     missed = []
@@ -339,7 +338,6 @@ HOLES = (
 
 
 @pytest.mark.long_fault
-@pytest.mark.usefixtures("patient")
 async def test_planted_holes_are_found(settings: Settings) -> None:
     missed = []
     async with Worlds(settings) as worlds:

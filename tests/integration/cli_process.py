@@ -55,9 +55,9 @@ class Cli:
     settings: tuple[tuple[str, str], ...] = ()
 
     def environment(self, **more: str) -> dict[str, str]:
-        """Ours, without the settings of whoever runs the tests, and with time limits that a busy machine keeps."""
+        """Ours, without the settings of whoever runs the tests."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DTRAG_", "FEATURE_")) and k != "NO_COLOR"}
-        ours = {"PIPELINE_TIMEOUT_MULTIPLIER": "20", "DTRAG_DATA_DIR": str(self.data_dir), "COLUMNS": "80"}
+        ours = {"DTRAG_DATA_DIR": str(self.data_dir), "COLUMNS": "80"}
         return {**kept, **ours, **dict(self.settings), **more}
 
     def run(self, *arguments: str | Path, **environment: str) -> Ran:

@@ -28,7 +28,6 @@ async def compared(pair: TwinWorlds, seed: int) -> Comparison:
     return found
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("case_files", [False, True])
 async def test_questions_of_one_world_are_noticed_only_when_they_leak(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, case_files: bool

@@ -14,7 +14,6 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput, NotFound
 from tests.store import Databases
 
-pytestmark = pytest.mark.usefixtures("patient")
 DISPATCH = "차량 배차를 하루에 서른 번 신청할 수 있나요?"
 PARKING = "주차 요금은 한 시간에 얼마인가요?"
 VEHICLES = """# 차량관리규정

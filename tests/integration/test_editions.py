@@ -468,7 +468,6 @@ async def test_an_undated_regulation_says_that_it_has_no_dates(app: App, tmp_pat
 BEFORE = "2020-05-01"
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_day_before_the_editions_is_not_searched_and_that_is_said(app: App, tmp_path: Path) -> None:
     await ingest(app, tmp_path, "new.md", regulation("2024년 3월 1일", "배차는 총무과에서 한다."))
     await ingest(app, tmp_path, "old.md", regulation("2023년 3월 1일", "배차는 학과에서 한다."))
@@ -503,7 +502,6 @@ async def test_a_day_before_the_editions_is_not_searched_and_that_is_said(app: A
     assert str(refused.value) == english
 
 
-@pytest.mark.usefixtures("patient")
 async def test_only_regulations_in_scope_are_named_as_missing(app: App, tmp_path: Path) -> None:
     await ingest(app, tmp_path, "open.md", regulation("2019년 3월 1일", "배차는 총무과에서 한다."), "Open")
     await ingest(

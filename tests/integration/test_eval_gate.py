@@ -18,8 +18,6 @@ from dtrag.evaluation.baseline import passes, regressions
 from dtrag.evaluation.report import read_run
 from tests.store import Databases
 
-pytestmark = pytest.mark.usefixtures("patient")
-
 ROOT = Path(__file__).parents[2]
 
 

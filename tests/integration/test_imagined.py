@@ -60,7 +60,6 @@ async def titles(app: App, question: str) -> list[str]:
     return [result.title for result in (await app.search(question))[0]]
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_passage_is_found_by_an_imagined_question_which_is_never_shown_as_its_text(app: App) -> None:
     before = await titles(app, "vacation?")
     estimate = await app.imagination.estimate()
@@ -85,7 +84,6 @@ async def test_a_passage_is_found_by_an_imagined_question_which_is_never_shown_a
     assert any(step.facts.get("found_by_imagined_questions") for step in trace.steps)
 
 
-@pytest.mark.usefixtures("patient")
 async def test_passages_are_fenced_and_replies_are_cut(app: App, server: ModelServer) -> None:
     flood = [f"Question number {number}?" for number in range(10_000)]
     server.reply = lambda messages: json.dumps(
@@ -105,7 +103,6 @@ async def test_passages_are_fenced_and_replies_are_cut(app: App, server: ModelSe
     assert hostile.index(fence) < hostile.index("Acme") < hostile.rindex(fence)
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
     "reply", ["no JSON", "[]", '{"questions": "What?"}', '{"questions": [" ", "?!"]}', "[" * 9_999]
 )
@@ -119,7 +116,6 @@ async def test_replies_without_questions_are_skipped_and_requested_again(
     assert (await app.imagination.run()).passages == 3
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_run_continues_where_it_stopped_and_asks_for_changed_texts_only(
     app: App, server: ModelServer, folder: Path
 ) -> None:
@@ -144,7 +140,6 @@ async def test_a_run_continues_where_it_stopped_and_asks_for_changed_texts_only(
     assert (await app.imagination.counts()).questions == 3
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_renamed_file_keeps_its_questions(app: App, folder: Path) -> None:
     await app.imagination.run()
     (folder / "Leave.md").rename(folder / "Absence.md")
@@ -153,7 +148,6 @@ async def test_a_renamed_file_keeps_its_questions(app: App, folder: Path) -> Non
     assert (await app.imagination.counts()).questions == 3
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_server_that_always_fails_ends_the_run(app: App, server: ModelServer, folder: Path) -> None:
     for number in range(6):
         (folder / f"{number}.md").write_text(f"# {number}\n\nRule number {number} applies.\n", "utf-8")

@@ -37,10 +37,7 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest_asyncio.fixture
-async def app(
-    databases: Databases, regulation_book: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[App]:
-    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "20")
+async def app(databases: Databases, regulation_book: str, server: ModelServer) -> AsyncIterator[App]:
     settings = databases.settings(
         regulation_book, llm="openai:test", llm_base_url=server.url, llm_api_key="k", trace_text="on"
     )

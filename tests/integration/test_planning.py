@@ -34,8 +34,7 @@ def speaker(messages: Messages) -> str:
 
 
 @pytest.fixture(autouse=True)
-def flags(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "10")  # half a second is little for a busy machine
+def flags() -> Iterator[None]:
     for name in ("meta_planner", "mcp_tools"):
         set_feature_flag(name, True)
     yield

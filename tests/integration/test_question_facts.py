@@ -19,9 +19,7 @@ QUESTION = "학교를 잠깐 쉬려면 신청 자격이 어떻게 되나요?"
 
 
 @pytest_asyncio.fixture(params=["on", "off"])
-async def app(
-    databases: Databases, regulation_book: str, patient: None, request: pytest.FixtureRequest
-) -> AsyncIterator[App]:
+async def app(databases: Databases, regulation_book: str, request: pytest.FixtureRequest) -> AsyncIterator[App]:
     async with open_app(databases.settings(regulation_book, trace_text=request.param)) as opened:
         yield opened
 

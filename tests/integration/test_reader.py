@@ -107,7 +107,6 @@ async def retrieved(app: App, **fields: Any) -> PipelineState:
     [({"trace_text": "off"}, False), ({"trace_text": "on", "pipeline": "langgraph"}, True)],
     indirect=["app"],
 )
-@pytest.mark.usefixtures("patient")
 async def test_named_passages_come_first_and_none_is_left_out(app: App, server: ModelServer, names: bool) -> None:
     by_words = [result.title for result in (await app.search(QUESTION, top_k=10))[0]]
     response = await app.pipeline.execute(QUESTION)
@@ -146,7 +145,6 @@ async def test_named_passages_come_first_and_none_is_left_out(app: App, server: 
         ("abstain", "none", "abstain", 1),
     ],
 )
-@pytest.mark.usefixtures("patient")
 async def test_the_decision_of_words_and_model(app: App, server: ModelServer, case: tuple[str, str, str, int]) -> None:
     by_words, answer, decision, calls = case
     server.reply = naming("Guides", answer=answer)
@@ -165,7 +163,6 @@ async def test_the_decision_of_words_and_model(app: App, server: ModelServer, ca
     assert ("language model read" in text_of(state.reason)) == (decision != by_words)
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
     ("by_words", "answer", "decision"),
     [("abstain", "whole", "abstain"), ("review", "whole", "review"), ("answer", "none", "review")],
@@ -183,7 +180,6 @@ async def test_as_of_a_day_the_model_makes_nothing_surer(
     assert (state.evidence.passages[0].title, state.evidence.confidence.decision) == ("Guides", decision)
 
 
-@pytest.mark.usefixtures("patient")
 async def test_where_none_answers_the_nearest_passages_are_quoted(app: App, server: ModelServer) -> None:
     server.reply = naming("Guides", "Leave", answer="none")
     response = await app.pipeline.execute(QUESTION)
@@ -192,7 +188,6 @@ async def test_where_none_answers_the_nearest_passages_are_quoted(app: App, serv
     assert "none answers" in response.reason
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_question_that_words_decline_is_answered(app: App, server: ModelServer) -> None:
     question = "Do volcanoes on Jupiter erupt like a mentor under a telescope?"
     server.reply = naming(answer="none")
@@ -241,7 +236,6 @@ async def test_a_judgement_counts_whatever_is_said_around_it(app: App, server: M
         '{"passages": ' + "[" * 1_400 + "}",
     ],
 )
-@pytest.mark.usefixtures("patient")
 async def test_a_reply_that_is_no_judgement_changes_nothing(app: App, server: ModelServer, reply: str) -> None:
     server.reply = saying(reply)
     by_words = [result.title for result in (await app.search(QUESTION, top_k=10))[0]]
@@ -268,7 +262,6 @@ async def test_a_model_that_fails_or_hangs_is_done_without(app: App, server: Mod
     assert step.seconds < 3 * step.budget
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_hostile_passage_is_data_and_gains_nothing_but_a_place(app: App, server: ModelServer) -> None:
     server.reply = naming("Notice")  # a model that obeys
     before = {result.title for result in (await app.search(QUESTION, top_k=10))[0]}
@@ -282,7 +275,6 @@ async def test_a_hostile_passage_is_data_and_gains_nothing_but_a_place(app: App,
     assert '{"passages"' not in response.answer
 
 
-@pytest.mark.usefixtures("patient")
 async def test_what_is_read_is_bounded(app: App, server: ModelServer, tmp_path: Path) -> None:
     (tmp_path / "long.md").write_text("# Long\n\n" + "days of leave, mentor " * 400 + "get.\n", "utf-8")
     await app.ingest([tmp_path / "long.md"], "Handbook")
@@ -292,14 +284,12 @@ async def test_what_is_read_is_bounded(app: App, server: ModelServer, tmp_path: 
 
 
 @pytest.mark.parametrize("app", [{"reader": "off"}], indirect=True)
-@pytest.mark.usefixtures("patient")
 async def test_switched_off_nothing_is_read(app: App, server: ModelServer) -> None:
     response = await app.pipeline.execute(QUESTION)
     assert readings(server) == []
     assert "read" not in response.step_timings
 
 
-@pytest.mark.usefixtures("patient")
 async def test_nothing_is_read_where_there_is_no_order_to_choose(app: App, server: ModelServer) -> None:
     for question, retrieved_passages in (("Hello!", 10), (QUESTION, 1)):
         response = await app.pipeline.execute(question, retrieved=retrieved_passages)
@@ -307,7 +297,6 @@ async def test_nothing_is_read_where_there_is_no_order_to_choose(app: App, serve
     assert readings(server) == []
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_debate_reads_for_itself(app: App, server: ModelServer) -> None:
     set_feature_flag("debate_mode", True)
     try:
@@ -319,7 +308,6 @@ async def test_a_debate_reads_for_itself(app: App, server: ModelServer) -> None:
     assert readings(server) == []
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_used_up_budget_is_no_failure(app: App, server: ModelServer) -> None:
     async def spent() -> str:
         return "the budget is used up."
@@ -331,7 +319,6 @@ async def test_a_used_up_budget_is_no_failure(app: App, server: ModelServer) -> 
     assert response.citations
 
 
-@pytest.mark.usefixtures("patient")
 async def test_tokens_are_streamed_and_what_was_read_is_charged(app: App, server: ModelServer) -> None:
     events: list[tuple[str, Any]] = []
     charged: list[int] = []

@@ -26,8 +26,6 @@ from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli
 from tests.model_server import ModelServer
 
-pytestmark = pytest.mark.usefixtures("patient")
-
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {

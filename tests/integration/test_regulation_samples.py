@@ -16,7 +16,6 @@ FOLDER = Path(__file__).parents[2] / "examples" / "hanbit-university"
 Provision = tuple[str, str, tuple[str, ...], dict[str, object], str]
 
 pytestmark = [
-    pytest.mark.usefixtures("patient"),
     pytest.mark.skipif(not (FOLDER / "regulations.hwpx").exists(), reason="make the samples first"),
 ]
 

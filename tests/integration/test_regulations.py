@@ -168,7 +168,6 @@ async def test_a_hidden_regulation_does_not_exist_for_the_caller(app: App) -> No
     assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_search_puts_what_the_first_articles_cite_behind_the_first_places(app: App) -> None:
     scope = await only(app, "Book")
     results, metrics = await app.search("장학금 신청 방법", top_k=15, scope=scope)
@@ -185,7 +184,6 @@ async def test_a_search_puts_what_the_first_articles_cite_behind_the_first_place
     assert len({result.chunk_id for result in results}) == len(results)
 
 
-@pytest.mark.usefixtures("patient")
 async def test_citations_of_an_answer_are_followed_inside_the_scope_and_the_filter(app: App) -> None:
     book, opened = await only(app, "Book"), await only(app, "Open")
     results, _ = await app.search("첫 학기 휴학의 제한과 신청 절차", top_k=15, scope=book)
@@ -395,7 +393,6 @@ async def test_a_database_that_does_not_answer_delays_no_question(app: App, even
     assert not events
 
 
-@pytest.mark.usefixtures("patient")
 async def test_the_first_english_question_loads_the_lexicon_before_its_time_runs(app: App, events: list[str]) -> None:
     await app.ask("May a student take a leave of absence for five terms?")
     assert events == ["lexicon", "retrieve"]
@@ -404,7 +401,6 @@ async def test_the_first_english_question_loads_the_lexicon_before_its_time_runs
     assert events == ["retrieve"]
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_question_for_an_article_is_answered_with_its_whole_text(app: App) -> None:
     for question, reference in (
         ("학칙 제15조", "학칙 제15조"),
@@ -424,7 +420,6 @@ async def test_a_question_for_an_article_is_answered_with_its_whole_text(app: Ap
     assert [citation.quote[0] for citation in paragraph.citations] == ["③"]
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_reference_that_means_several_articles_is_asked_back(app: App) -> None:
     answer = await app.ask("제5조 알려줘")
     assert (answer.decision, answer.citations) == ("abstain", ())
@@ -438,7 +433,6 @@ async def test_a_reference_that_means_several_articles_is_asked_back(app: App) -
     assert "제1조~제7조" in missing.text
 
 
-@pytest.mark.usefixtures("patient")
 async def test_the_conversation_tells_which_regulation_is_meant(app: App) -> None:
     history: list[Message] = []
     for question, label in (

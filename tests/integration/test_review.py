@@ -482,9 +482,7 @@ async def test_decisions_without_the_memory_become_cases_later(app: App, tmp_pat
     assert (await cases(app))[case_id].quality_score == 1.0
 
 
-async def test_an_answer_that_its_reader_found_wrong_waits(
-    app: App, tmp_path: Path, memory_on: None, patient: None
-) -> None:
+async def test_an_answer_that_its_reader_found_wrong_waits(app: App, tmp_path: Path, memory_on: None) -> None:
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
     who = replace(await caller(app, "House/Kitchen"), key_id=uuid.uuid4())
     answer = await app.ask("How is a broth seasoned?", scope=who.access, owner=who.owner)
@@ -506,7 +504,7 @@ async def test_an_answer_that_its_reader_found_wrong_waits(
 
 
 async def test_a_disputed_answer_is_shown_with_its_text_and_the_reason(
-    app: App, tmp_path: Path, memory_on: None, patient: None
+    app: App, tmp_path: Path, memory_on: None
 ) -> None:
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
     question, who = "How is a broth seasoned?", LOCAL
@@ -574,9 +572,7 @@ async def test_the_most_confident_answer_gives_way_in_a_full_queue(app: App, sto
     assert (await app.review.waiting(1))[0][0].proposal["question"] == "Low?"
 
 
-async def test_unsure_answers_wait_where_the_setting_says_so(
-    databases: Databases, tmp_path: Path, patient: None
-) -> None:
+async def test_unsure_answers_wait_where_the_setting_says_so(databases: Databases, tmp_path: Path) -> None:
     async with open_app(databases.settings()) as app:
         await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
         assert "review queue" not in str((await app.ask("How is a broth seasoned?")).notes)

@@ -16,8 +16,6 @@ from dtrag.delivery.cli.ask import confidences
 from dtrag.opening import SyncApp
 from tests.store import Databases
 
-pytestmark = pytest.mark.usefixtures("patient")
-
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAMPLES: list[dict[str, Any]] = [

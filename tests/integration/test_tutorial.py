@@ -25,8 +25,6 @@ import pytest
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli
 
-pytestmark = pytest.mark.usefixtures("patient")
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial" / "first-collection.md").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

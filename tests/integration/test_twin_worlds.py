@@ -56,7 +56,6 @@ async def test_a_late_response_is_recognised(text: str) -> None:
         assert [exchange.late for exchange in visit.exchanges] == [late]
 
 
-@pytest.mark.usefixtures("patient")
 async def test_both_worlds_answer_alike_and_leaks_are_detected(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,6 @@ from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ports import LearningStore, Stores
 from tests.integration.stores.test_learning import experience
 
-pytestmark = pytest.mark.usefixtures("patient")
 NAMES = {action.name for action in ACTIONS}
 MEMORY, BANDIT, REPLAY = {"cbr_enabled"}, {"soft_q_bandit"}, {"soft_q_bandit", "experience_replay"}
 

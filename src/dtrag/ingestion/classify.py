@@ -43,7 +43,6 @@ GROWN = 1.25
 beginning, a later one does not read them after each batch."""
 MODEL_CHARACTERS = 6_000
 """Of a text that a language model is given."""
-PLACED = "A person has put it there."
 _LOG = logging.getLogger(__name__)
 LEARNED_SCOPES = 32
 """Scopes for which the learned centroids are kept, the least recently used go first; each takes a few megabytes."""

@@ -12,7 +12,7 @@ from dtrag.settings import set_feature_flag
 
 
 @pytest.fixture
-def memory_on(patient: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def memory_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The flag of the case memory is on, answers have all the time they need, and what happened with them is stored
     when a test says so: a replay on a slow machine would judge a case in the middle of it."""
     monkeypatch.setattr(retention, "WRITE_S", 3_600.0)

@@ -32,7 +32,7 @@ UP, DOWN = FeedbackType.THUMBS_UP, FeedbackType.THUMBS_DOWN
 
 
 @pytest_asyncio.fixture
-async def app(emptied: Database, patient: None) -> AsyncIterator[App]:
+async def app(emptied: Database) -> AsyncIterator[App]:
     set_feature_flag("cbr_enabled", True)
     try:
         async with toy_app(emptied) as opened:

@@ -11,7 +11,6 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -239,23 +238,6 @@ def parse_xml(data: bytes, *, huge_tree: bool = False) -> etree._Element:
         raise _malformed(error) from error
     _refuse_declared(root)
     return root
-
-
-def iterate_xml(stream: IO[bytes], tag: str) -> Iterator[etree._Element]:
-    """The elements of that tag (`"{*}p"`), each when it is complete; for parts too large to hold as a tree.
-
-    The caller clears what it has read. Raises `ParseFailed` as `parse_xml` does.
-    """
-    events = etree.iterparse(
-        stream, events=("end",), tag=tag, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-    )
-    try:
-        for number, (_, element) in enumerate(events):
-            if number == 0:
-                _refuse_declared(element)
-            yield element
-    except etree.XMLSyntaxError as error:
-        raise _malformed(error) from error
 
 
 def _refuse_declared(element: etree._Element) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any, Literal, TypeVar
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from dtrag import __version__
 from dtrag.core.access.api_key import Caller
@@ -43,9 +43,6 @@ FILTERS = {  # B-O2: keys, agents and filters confine what is searched and read
     "unhealthy": "retrieval-filter-failed",
 }
 PERFORMANCE = {"filter_latency_target": "≤10ms", "search_latency_target": "≤800ms"}
-
-
-_RESPONSE = ConfigDict(from_attributes=True)
 
 
 class Alive(BaseModel):
