@@ -155,6 +155,7 @@ def test_orch_002_the_timeouts() -> None:
     assert not STEP_TIMEOUTS.keys() & OPTIONAL_STEP_TIMEOUTS.keys()
 
 
+@pytest.mark.usefixtures("shipped_limits")
 async def test_orch_002_the_multiplier_stretches_what_is_not_given(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -188,6 +188,7 @@ async def test_tools_10_one_failure_does_not_stop_the_others(app: App) -> None:
     assert result.tool_results[1]["error"] == "Execution error: the service is down"
 
 
+@pytest.mark.usefixtures("shipped_limits")
 async def test_tools_gate_step_4_ends_within_a_second_for_each_tool(app: App, clock: Clock) -> None:
     async def slow_tool(given: dict[str, Any]) -> None:
         await clock.sleep(3_600)

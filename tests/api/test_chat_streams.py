@@ -72,6 +72,7 @@ async def test_the_answer_has_neither_html_nor_pleasantries(built: House, model:
 
 
 @each("fault", [fault for fault in FAULTS if fault not in HARMLESS])
+@pytest.mark.usefixtures("shipped_limits")
 async def test_every_fault_of_the_model_ends_in_an_answer(built: House, model: ModelServer, fault: Fault) -> None:
     model.fault = fault
     async with asyncio.timeout(10):

@@ -25,6 +25,7 @@ async def asked(built: House, name: str) -> str:
     return str(response.json()["trace_id"])
 
 
+@pytest.mark.usefixtures("shipped_limits")
 async def test_every_step_is_shown_with_its_budget(built: House) -> None:
     kim = await built.client("kim", ["AI"], "reader")
     trace_id = await asked(built, "kim")

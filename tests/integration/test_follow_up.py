@@ -90,6 +90,7 @@ async def test_a_model_rewrites_the_question(databases: Databases, tmp_path: Pat
             assert step.facts["search_query"] == WRITTEN
 
 
+@pytest.mark.usefixtures("shipped_limits")
 async def test_a_hanging_model_is_not_waited_for(databases: Databases, tmp_path: Path) -> None:
     with ModelServer(replying) as server:
         server.fault = lambda body: "hang" if str(body["messages"][0]["content"]).startswith("You rewrite") else None

@@ -115,6 +115,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[HangingEmbedder]:
     embedder.released.set()
 
 
+@pytest.mark.usefixtures("shipped_limits")
 async def test_an_embedder_that_hangs_costs_the_vectors(
     databases: Databases, folder: Path, hanging: HangingEmbedder
 ) -> None:

@@ -248,6 +248,7 @@ async def test_a_reply_that_is_no_judgement_changes_nothing(app: App, server: Mo
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in (*HARMLESS, "length")])
+@pytest.mark.usefixtures("shipped_limits")
 async def test_a_model_that_fails_or_hangs_is_done_without(app: App, server: ModelServer, fault: Any) -> None:
     server.fault = lambda body: fault if is_reading(body["messages"]) else None
     server.retry_after = "60"

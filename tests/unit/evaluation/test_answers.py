@@ -231,6 +231,7 @@ async def test_a_model_may_answer_without_a_quotation() -> None:
     assert (measured["precision"], measured["counts"]["by_model"]) == (None, 1)
 
 
+@pytest.mark.usefixtures("shipped_limits")
 async def test_a_question_that_does_not_finish_counts_for_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one that the pipeline gave up, nor one that does not come back; both were declined before."""
     monkeypatch.setattr(question_limit, "QUESTION_S", 0.05)

@@ -39,6 +39,7 @@ def flags() -> Iterator[None]:
         set_feature_flag(name, None)
 
 
+@pytest.mark.usefixtures("shipped_limits")
 async def test_a_hanging_database_costs_only_the_time_limit_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STEP_TIMEOUTS, "retrieve", 0.2)
     run = _run()
@@ -59,6 +60,7 @@ async def test_a_hanging_database_costs_only_the_time_limit_of_the_search(monkey
     assert model.asked == []
 
 
+@pytest.mark.usefixtures("shipped_limits")
 async def test_the_fallback_of_a_step_has_a_limit_too(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(*arguments: object, **keywords: object) -> None:
         await clock.sleep(60)

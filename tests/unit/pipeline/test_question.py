@@ -76,6 +76,7 @@ async def test_without_a_history_the_question_is_unchanged() -> None:
 
 
 @pytest.mark.parametrize("text", [WRITTEN, f' "{WRITTEN}"\n', WRITTEN.replace("days", "days\n")])
+@pytest.mark.usefixtures("shipped_limits")
 async def test_the_model_rewrites_the_question(text: str) -> None:
     writer = Writer(text)
     running = run(writer)
