@@ -16,6 +16,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from dtrag.adapters.postgres import search_files
 from dtrag.adapters.postgres.database import (
     CONNECT_TIMEOUT,
     READ_ONLY,
@@ -111,7 +112,11 @@ async def _supervised(server: EmbeddedServer, database: Database, disk: Disk) ->
 
 def _database(conninfo: Callable[[Role], str], settings: Settings, disk: Disk | None = None) -> Database:
     return Database(
-        conninfo, pool_size=settings.pool_size, statement_timeout_ms=settings.statement_timeout_ms, disk=disk
+        conninfo,
+        pool_size=settings.pool_size,
+        statement_timeout_ms=settings.statement_timeout_ms,
+        disk=disk,
+        search_folder=settings.data_dir / search_files.FOLDER,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
@@ -15,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import fields
 from functools import partial
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, LiteralString
 
 import psycopg
@@ -27,6 +29,7 @@ from dtrag.adapters.postgres.pool import Connection as Connection  # noqa: PLC04
 from dtrag.adapters.postgres.pool import Pool
 from dtrag.adapters.postgres.queries import Lock, queries
 from dtrag.adapters.postgres.rows import register_types
+from dtrag.adapters.postgres.search_files import SearchFiles
 from dtrag.core.access.scope import Scope
 from dtrag.core.version import __version__
 from dtrag.errors import DatabaseDamaged, DatabaseUnavailable, InvalidInput, SchemaTooNew, StorageFull
@@ -53,6 +56,8 @@ CONNECT_TIMEOUT = 10
 RECONNECT_TIMEOUT = 3
 """The same while it is in use: an answer waits for it."""
 
+_LOG = logging.getLogger(__name__)
+
 READ_ONLY = (
     "the disk of the data folder is read-only, on which PostgreSQL cannot run. Look into the log of the system, and "
     "make it writable: the database then starts by itself."
@@ -64,7 +69,7 @@ class Database:
 
     `conninfo` gives the address for a role; it is called for every connection. `lost` is set whenever the server
     refused or ended a connection; its reader clears it. `outage` is the known reason why no connection can be made, ""
-    otherwise. `disk` is that of an embedded server.
+    otherwise. `disk` is that of an embedded server. `files` are the mapped files, in `search_folder`; None without one.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Database:
         pool_size: int = 4,
         statement_timeout_ms: int = 15_000,
         disk: Disk | None = None,
+        search_folder: Path | None = None,
     ):
         self._options: dict[Role, str] = {
             "owner": f"{_OPTIONS} {_SEARCH_OPTIONS}",
@@ -82,6 +88,8 @@ class Database:
         }
         self._conninfo = conninfo
         self._disk = disk
+        self._search_folder = search_folder
+        self.files: SearchFiles | None = None
         self._pool_size = pool_size
         self._pools: dict[Role, Pool] = {}
         self.lost = asyncio.Event()
@@ -94,6 +102,8 @@ class Database:
                 self._address("owner"), connect_timeout=CONNECT_TIMEOUT, autocommit=True
             ) as connection:
                 await migrate(connection)
+                if self._search_folder is not None:
+                    self.files = await _search_files(connection, self._search_folder, self._disk)
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(reason=sentence(error)) from error
         for role in ROLES:
@@ -295,6 +305,22 @@ def migration_texts() -> dict[str, str]:
     """The migrations by file name."""
     folder = resources.files("dtrag.adapters.postgres").joinpath("migrations")
     return {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".sql")}
+
+
+async def _search_files(connection: AsyncConnection[Any], folder: Path, disk: Disk | None) -> SearchFiles | None:
+    """The files of the database; those of dropped databases of the same cluster are removed."""
+    statements = queries("schema")
+    try:
+        row = await (await connection.execute(statements["identity"])).fetchone()
+    except psycopg.errors.InsufficientPrivilege:
+        _LOG.warning("no search files: the database user may not read the identity of the cluster")
+        return None
+    files = SearchFiles(folder, row[0] if row else "", disk)
+    others = await asyncio.to_thread(files.others)
+    if others:  # listed before the databases: a database that is created now keeps its folder
+        rows = await (await connection.execute(statements["identities"])).fetchall()
+        await asyncio.to_thread(files.forget, others - {identity for (identity,) in rows})
+    return files
 
 
 def _given_options(conninfo: str) -> str:

@@ -12,6 +12,14 @@ create database {name} template {template} strategy file_copy
 -- name: drop_database
 drop database if exists {name}
 
+-- name: identities
+-- Of the databases of this cluster; a copy of a cluster shares them, a copy of a database has its own.
+select c.system_identifier || '-' || d.oid from pg_control_system() c, pg_database d
+
+-- name: identity
+select c.system_identifier || '-' || d.oid from pg_control_system() c, pg_database d
+where d.datname = current_database()
+
 -- name: schema_exists
 select 1 from pg_namespace where nspname = 'dtrag'
 
