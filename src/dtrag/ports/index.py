@@ -9,6 +9,9 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
@@ -115,7 +118,7 @@ class Index(Protocol):
         Absent when there are none or the passage is out of scope.
         """
 
-    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+    async def titled(self, numbers: NDArray[np.uint64], scope: Scope) -> dict[int, list[str]]:
         """Title number (core/text/passage_title_mentions.py) -> chunk ids of the document with that title.
 
         Titles that no document in scope has, or several have, are absent.

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import numpy as np
+
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.passage_title_mentions import mentioned_numbers
 from dtrag.ports import CitedProvision, Index, similarity
@@ -54,16 +56,16 @@ async def mentioned_passages(
     `weights` are those of the lexical and the vector score. Left out: documents that have a passage among the first
     results already, and documents that share their title with another one.
     """
-    source_titles: dict[int, str] = {}
     first_of_document: dict[str, SearchResult] = {}
     for result in results[:LINKED_AFTER]:
         first_of_document.setdefault(result.chunk_id.rpartition(":")[0], result)
-    for result in list(first_of_document.values())[:SOURCE_DOCUMENTS]:
-        for number in mentioned_numbers(result.text):
-            source_titles.setdefault(number, result.title)
+    sources = [
+        (result.title, mentioned_numbers(result.text)) for result in list(first_of_document.values())[:SOURCE_DOCUMENTS]
+    ]
+    titled = await index.titled(np.concatenate([numbers for _, numbers in sources]), target.scope) if sources else {}
     documents = {
         number: [key for key in keys[:PASSAGES_PER_DOCUMENT] if key.rpartition(":")[0] not in first_of_document]
-        for number, keys in (await index.titled(list(source_titles), target.scope)).items()
+        for number, keys in titled.items()
     }
     passages = [key for keys in documents.values() for key in keys]
     if not passages:
@@ -77,7 +79,7 @@ async def mentioned_passages(
     ]
     ranked = sorted((-scores[key], key, number) for key, number in best_passages if key is not None)
     return [
-        LinkedPassage(key, lexical[key], vector.get(key, 0.0), source_titles[number])
+        LinkedPassage(key, lexical[key], vector.get(key, 0.0), next(title for title, own in sources if number in own))
         for _, key, number in ranked[:LINKED_PASSAGES]
     ]
 

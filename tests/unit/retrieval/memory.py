@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import SearchResult, Vector
@@ -125,7 +126,7 @@ class MemoryIndex:
         await self._enter("statistics")
         return self.statistics_ if scope.nodes is None else self._count(self._seen(scope))
 
-    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+    async def titled(self, numbers: NDArray[np.uint64], scope: Scope) -> dict[int, list[str]]:
         await self._enter("titled")
         found: dict[int, dict[str, list[str]]] = {}
         for key in self._seen(scope):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg import sql
 from psycopg.rows import DictRow
@@ -107,7 +108,7 @@ class PostgresIndex:
                 await self._refreshed()
         return await self._postings.statistics(terms, scope)
 
-    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+    async def titled(self, numbers: NDArray[np.uint64], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of its document; only titles of exactly one document in scope."""
         return await self._postings.titled(numbers, scope)
 

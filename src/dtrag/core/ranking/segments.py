@@ -123,8 +123,8 @@ class Segment:
         """Rows of the documents whose title has one of these numbers."""
         order, titles = self.by_title
         left, right = titles.searchsorted(numbers, "left"), titles.searchsorted(numbers, "right")
-        rows = [order[at] for place in range(len(numbers)) for at in range(left[place], right[place])]
-        return np.array(rows, np.intp)
+        rows = [order[left[place] : right[place]] for place in np.flatnonzero(right > left).tolist()]
+        return np.concatenate(rows) if rows else np.empty(0, np.intp)
 
     @functools.cached_property
     def by_document(self) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:

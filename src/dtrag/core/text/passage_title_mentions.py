@@ -7,9 +7,12 @@ first mentions the title of the second. Titles are compared folded, without a su
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dtrag.core.text.analysis import normalise
 from dtrag.core.text.patterns import HANGUL
@@ -28,21 +31,22 @@ _BRACKETED = re.compile(r"\s*[(（][^)）]*[)）]\s*$")
 def title_key(title: str) -> str:
     """The folded form for comparisons; "" for a title that is too short or too long."""
     words = _WORD.findall(normalise(_BRACKETED.sub("", title)))
-    return _key(words) if len(words) <= MOST_WORDS else ""
+    key = " ".join(words) if len(words) <= MOST_WORDS else ""
+    return key if _is_title(key) else ""
 
 
 def title_number(key: str) -> int:
     """A 64-bit hash of a key; 0 for "". Collisions are unlikely among 10 million titles."""
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little") if key else 0
+    return int.from_bytes(_hash(key), "little") if key else 0
 
 
 @lru_cache(maxsize=4_096)
-def mentioned_numbers(text: str) -> tuple[int, ...]:
+def mentioned_numbers(text: str) -> NDArray[np.uint64]:
     """The numbers of all titles that may be mentioned in a text; cached, because passages recur.
 
-    1 ms for a passage of 2,000 characters, which is a fifth of a search.
+    .6 ms for a Korean passage of 540 characters with 490 such titles, .1 ms for an English one.
     """
-    return tuple(title_number(key) for key in mentions(text))
+    return np.frombuffer(b"".join([_hash(key) for key in mentions(text)]), "<u8")
 
 
 def mentions(text: str) -> list[str]:
@@ -51,29 +55,45 @@ def mentions(text: str) -> list[str]:
     A mention begins and ends with a word that has a capital, a digit or Hangul; a Korean particle after it is dropped.
     """
     keys: dict[str, None] = {}
-    words = _WORD.findall(text)
-    can_border = [
-        word[0].isupper() or word[0].isdigit() or (not word.isascii() and "가" <= word[0] <= "힣") for word in words
-    ]
-    if not any(can_border):
-        return []
-    folded = [word.lower() if word.isascii() else normalise(word) for word in words]
-    for start, word in enumerate(words):
-        if can_border[start]:
-            most = MOST_HANGUL_WORDS if HANGUL.match(word) else MOST_WORDS
-            for end in range(start + 1, min(len(words), start + most) + 1):
-                if can_border[end - 1]:
-                    keys.update((key, None) for key in _forms(folded[start:end]) if key)
-    return list(keys)
+    words = [_border_word(word) for word in _WORD.findall(text)]
+    for start, first in enumerate(words):
+        if not first.can_border:
+            continue
+        keys |= dict.fromkeys(first.forms)
+        before = first.folded
+        for word in words[start + 1 : start + first.most]:
+            before += " "
+            if word.can_border:
+                for form in word.forms:
+                    keys[before + form] = None
+            before += word.folded
+    return [key for key in keys if len(key) >= LEAST_CHARACTERS or _is_title(key)]
 
 
-def _forms(words: list[str]) -> Iterator[str]:
-    yield _key(words)
-    bare = TITLE_PARTICLE.sub("", words[-1])
-    if bare != words[-1]:
-        yield _key([*words[:-1], bare])
+class _BorderWord(NamedTuple):
+    """A word of a text: whether a title may begin or end with it, and the most words of a title that begins with it.
+
+    `forms` is how it may end a title: as it is `folded`, and without a Korean particle.
+    """
+
+    can_border: bool
+    most: int
+    folded: str
+    forms: tuple[str, ...]
 
 
-def _key(words: list[str]) -> str:
-    key = " ".join(words)
-    return key if len(key) >= (LEAST_HANGUL if HANGUL.search(key) else LEAST_CHARACTERS) else ""
+@lru_cache(maxsize=4_096)
+def _border_word(word: str) -> _BorderWord:
+    can_border = word[0].isupper() or word[0].isdigit() or "가" <= word[0] <= "힣"
+    folded = normalise(word)
+    bare = TITLE_PARTICLE.sub("", folded)
+    most = MOST_HANGUL_WORDS if HANGUL.match(word) else MOST_WORDS
+    return _BorderWord(can_border, most, folded, (folded,) if bare == folded else (folded, bare))
+
+
+def _hash(key: str) -> bytes:
+    return blake2b(key.encode(), digest_size=8).digest()
+
+
+def _is_title(key: str) -> bool:
+    return len(key) >= (LEAST_HANGUL if HANGUL.search(key) else LEAST_CHARACTERS)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.text.passage_title_mentions import MOST_WORDS, mentions, title_key, title_number
+from dtrag.core.text.analysis import normalise
+from dtrag.core.text.passage_title_mentions import MOST_WORDS, mentioned_numbers, mentions, title_key, title_number
+from dtrag.core.text.patterns import HANGUL
+from dtrag.core.text.questions import TITLE_PARTICLE
 
 
 @pytest.mark.parametrize(
@@ -49,3 +54,23 @@ def test_any_text_is_accepted(text: str) -> None:
     assert len(found) == len(set(found))
     assert all(1 <= len(key.split()) <= MOST_WORDS for key in found)
     assert title_key(title_key(text)) == title_key(text) or title_key(text) == ""
+
+
+WORDS = "휴학 휴학규정을 화성이다 도서관 7층 AI The of Nine O'Hara-Webb Ⅳ ß é 학 ,".split()
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=20).map(" ".join) | st.text(max_size=60))
+def test_mentions_are_all_runs_of_words_that_a_title_may_be(text: str) -> None:
+    words = re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*", text)
+    borders = [word[0].isupper() or word[0].isdigit() or "가" <= word[0] <= "힣" for word in words]
+    folded = [normalise(word) for word in words]
+    keys: dict[str, None] = {}
+    for start, word in enumerate(words):
+        for end in range(start + 1, min(len(words), start + (3 if HANGUL.match(word) else 7)) + 1):
+            if borders[start] and borders[end - 1]:
+                last = folded[end - 1]
+                for form in (last, TITLE_PARTICLE.sub("", last)):
+                    key = " ".join([*folded[start : end - 1], form])
+                    keys |= {key: None} if len(key) >= (3 if HANGUL.search(key) else 4) else {}
+    assert mentions(text) == list(keys)
+    assert mentioned_numbers(text).tolist() == [title_number(key) for key in keys]

@@ -147,9 +147,9 @@ class PostingReader:
         counts = np.array([view.frequencies[term] for term in counted_terms], np.int64)
         return LexicalStatistics(np.array(counted_terms, np.int64), counts, view.passages, view.lengths)
 
-    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+    async def titled(self, numbers: NDArray[np.uint64], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the one document in scope that has it."""
-        known_numbers = np.unique(np.array([number for number in numbers if number], np.uint64))
+        known_numbers = np.unique(numbers[numbers > 0])
         now = self._now
         all_hidden = (await self._view(now, scope)).hidden
         by_title: dict[int, list[list[str]]] = {}
