@@ -359,10 +359,10 @@ class Figure:
 
 
 FIGURES = (
-    Figure("python-files", python_files, 420),
-    Figure("python-lines", python_lines, 83_088),
-    Figure("code-lines", code_lines, 52_904),
-    Figure("sql-lines", lines_of(".sql"), 3_202),
+    Figure("python-files", python_files, 421),
+    Figure("python-lines", python_lines, 83_308),
+    Figure("code-lines", code_lines, 53_042),
+    Figure("sql-lines", lines_of(".sql"), 3_309),
     Figure("toml-lines", lines_of(".toml"), 25_604),
     Figure("json-lines", lines_of(".json"), 313),
     Figure("repeated-classes", repeated_classes, 3),

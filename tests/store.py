@@ -106,7 +106,7 @@ class Store:
             == []
         )
         orphans = "select count(*) from {} left join chunks c using (document_id, ordinal) where c.document_id is null"
-        for table in ("lexical_index", "embeddings"):
+        for table in ("lexical_index", "embeddings", "sentence_vectors"):
             assert self.value(orphans.format(table)) == 0, table
         assert (
             self.rows(
@@ -120,7 +120,8 @@ class Store:
                 "select document_id from documents d join chunks c using (document_id)"
                 " left join lexical_index i using (document_id, ordinal)"
                 " left join embeddings e using (document_id, ordinal)"
-                " where c.node_id <> d.node_id or i.node_id <> d.node_id or e.node_id <> d.node_id"
+                " left join sentence_vectors s using (document_id, ordinal)"
+                " where d.node_id <> any (array[c.node_id, i.node_id, e.node_id, s.node_id])"
             )
             == []
         )

@@ -15,7 +15,15 @@ from dtrag.core.document_listing import SORTS
 from tests.cases import each
 from tests.store import Databases, Store
 
-DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings", "imagined_questions", "passage_validity"]
+DISTRIBUTED = [
+    "documents",
+    "chunks",
+    "lexical_index",
+    "embeddings",
+    "sentence_vectors",
+    "imagined_questions",
+    "passage_validity",
+]
 SUBJECTS = (
     "agents",
     "approvals",
@@ -53,7 +61,8 @@ GRANTS = {
     "posting_pages": (READ, set()),
     "lexical_index": (READ, set()),
     "embeddings": (READ, set()),
-    "vector_spaces": (READ, set()),
+    "vector_spaces": (READ, READ),
+    "sentence_vectors": (set(), READ),
     "passage_validity": (READ, READ),
     "evaluations": (set(), set()),
     "experiences": (set(), set()),
@@ -195,7 +204,8 @@ def test_no_other_table_refers_to_a_distributed_one(store: Store) -> None:
         DISTRIBUTED,
     )
     assert sorted(keys) == [
-        (table, "documents", "document_id") for table in ("chunks", "embeddings", "lexical_index", "passage_validity")
+        (table, "documents", "document_id")
+        for table in ("chunks", "embeddings", "lexical_index", "passage_validity", "sentence_vectors")
     ]
 
 
@@ -205,7 +215,8 @@ def test_row_security_is_forced_on_content(store: Store) -> None:
         " and (relrowsecurity or relforcerowsecurity) order by 1"
     )
     assert secured == [
-        (table, True, True) for table in ("cbr_cases", "cbr_logs", "chunks", "documents", "imagined_questions")
+        (table, True, True)
+        for table in ("cbr_cases", "cbr_logs", "chunks", "documents", "imagined_questions", "sentence_vectors")
     ]
 
 
@@ -226,6 +237,8 @@ def test_the_policies_are_these(store: Store) -> None:
         ("imagined_questions", "{dtrag_owner}", "ALL"),
         ("imagined_questions", "{dtrag_reader}", "SELECT"),
         ("imagined_questions", "{dtrag_search}", "SELECT"),
+        ("sentence_vectors", "{dtrag_owner}", "ALL"),
+        ("sentence_vectors", "{dtrag_reader}", "SELECT"),
     ]
     for _, roles, _, _, text in policies:
         if roles == "{dtrag_reader}":
@@ -296,7 +309,7 @@ def test_statements_keep_the_rules(name: str) -> None:
         assert changes
         for change in changes.split(","):
             assert re.fullmatch(r"\s*(\w+) = (?:\w+\.\1 \+ )?excluded\.\1\s*", change), change
-    assert not re.search(r"update (?:documents|chunks|lexical_index|embeddings) set document_id", text)
+    assert not re.search(r"update (?:documents|chunks|lexical_index|embeddings|sentence_vectors) set document_id", text)
     if re.match(r"set\b", text):
         assert re.fullmatch(r"set local [\w.]+ = \S+", text)
 
@@ -328,6 +341,8 @@ def test_every_limit_has_a_total_order() -> None:
         "taxonomy.examples",
         "vectors.waiting_documents",
         "vectors.waiting_passages",
+        "vectors.waiting_sentence_documents",
+        "vectors.waiting_sentence_passages",
     }
     for name, text in limited.items():
         if name in {"search.vector_count", "search.imagined_count"}:

@@ -108,7 +108,10 @@ async def test_a_renamed_file_keeps_its_vectors_and_category(settings: Settings,
     async with opened(settings, embedder := CountingEmbedder()) as app:
         embedder.texts.clear()
         await app.ingest(folder, "House/Machines")
+        await app.vectors.fill(sentences=True)
         vectors = store.rows("select vec::text from embeddings order by 1")
+        sentences = store.rows("select vectors from sentence_vectors order by 1")
+        assert sentences
         embedder.texts.clear()
         (folder / "deep").mkdir()
         (folder / "kettle.md").rename(folder / "deep" / "electric kettle.md")
@@ -120,6 +123,9 @@ async def test_a_renamed_file_keeps_its_vectors_and_category(settings: Settings,
         assert (report.documents, report.removed, report.unchanged) == (0, 0, 4)
         assert embedder.texts == []
         assert store.rows("select vec::text from embeddings order by 1") == vectors
+        await app.vectors.fill(sentences=True)
+        assert embedder.texts == []
+        assert store.rows("select vectors from sentence_vectors order by 1") == sentences
         assert store.rows(
             "select d.title, d.document_id, d.source_path, s.documents"
             " from documents d join sources s using (source_id) where d.source_uri = %s",

@@ -146,6 +146,7 @@ async def test_a_live_index_of_many_documents_gives_no_false_alarm(
 POLICIES = {
     "documents": "documents",
     "chunks": "chunks",
+    "sentence_vectors": "sentences",
     "imagined_questions": "imagined",
     "cbr_cases": "cases",
     "cbr_logs": "logs",
@@ -156,6 +157,7 @@ POLICIES = {
 CONDITIONS = {
     "documents": {"node_id"},
     "chunks": {"node_id"},
+    "sentence_vectors": {"node_id"},
     "imagined_questions": {"node_id"},
     "cbr_cases": {"node_id", "asked_in", "document_ids"},
     "cbr_logs": {"node_id", "asked_in", "document_ids", "case_ids"},
@@ -189,6 +191,10 @@ async def test_a_dropped_policy_of_a_live_index_is_found(
     """Whether it shows everything, or nothing."""
     async with open_app(settings) as app:
         await two_branches(app, tmp_path)
+        store.rows(
+            "insert into sentence_vectors select document_id, ordinal, node_id, 1, '', '' from chunks"
+            " on conflict do nothing"
+        )
         ids = [names[-1] async for _, names in app.imagination.named()]
         await app.imagination.import_lines(
             [json.dumps({"id": each, "questions": ["Where does the lantern hang?"]}) for each in ids]

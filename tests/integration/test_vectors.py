@@ -30,13 +30,15 @@ from tests.toy import ToyEmbedder, lines
 
 TOY = ToyEmbedder(languages=frozenset({"*"}))
 DOWNGRADE = """
+drop table sentence_vectors;
+alter table documents drop column sentences_embedded;
 alter table embeddings drop column space;
 drop table vector_spaces;
 drop index documents_waiting, documents_waiting_nodes;
 alter table documents drop column embedded;
 delete from index_settings where name in ('vectors', 'spaces', 'sources_read_with');
 insert into index_settings values ('embedder', '{"id": "toy@00000001", "dim": 8}');
-delete from migrations where name like '0020%';
+delete from migrations where name like '0020%' or name like '0023%';
 """
 """What a release before 0020 has."""
 
@@ -114,7 +116,7 @@ async def test_documents_that_change_while_vectors_are_made(settings: Settings, 
     path = lines(tmp_path / "notes.jsonl", 200)
     async with opened(settings) as app:
         await app.ingest(path, category="Here", wait=False)
-        filling = [asyncio.create_task(app.vectors.fill()) for _ in range(2)]
+        filling = [asyncio.create_task(app.vectors.fill(sentences=True)) for _ in range(2)]
         keys = [document.document_id for document in await app.documents(1_000)]
         for key in chance.sample(keys, 40):
             await app.delete_document(key)
@@ -127,14 +129,15 @@ async def test_documents_that_change_while_vectors_are_made(settings: Settings, 
         lines(path, 200, seed=2)
         await app.ingest(path, category="There", wait=False)
         await asyncio.gather(*filling)
-        await app.vectors.fill()
+        await app.vectors.fill(sentences=True)
         assert await app.pending_vectors() == 0
         query, keys = TOY.embed_queries(["kettle"])[0], [f"{each.document_id}:0" for each in await app.documents(1_000)]
         cosines = await app.index.vector_scores(query, TOY.id, keys, EVERYTHING)
         for key, passage in (await app.index.fetch(keys, EVERYTHING, (await app.index.snapshot()).taxonomy)).items():
             [vector] = TOY.embed_documents([f"{passage.title}\n{passage.text}"])
             assert cosines[key] == pytest.approx(float(vector @ query), abs=0.01), "the vector is that of the new text"
-    assert store.value("select count(*) from embeddings") == store.value("select count(*) from chunks") == 200
+    for table in ("embeddings", "sentence_vectors", "chunks"):
+        assert store.value(f"select count(*) from {table}") == 200
     store.assert_whole()
 
 

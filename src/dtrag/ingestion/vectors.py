@@ -1,5 +1,5 @@
 """Makes the vectors of passages after their words are indexed: the newest documents first, in small batches;
-then those of imagined questions.
+then those of imagined questions, and in a service those of the sentences that answers quote.
 
 What waits is what the index has no vector for, so that nothing is lost when the process ends. One process at a time
 makes vectors; another one continues when it ends.
@@ -12,9 +12,11 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -22,13 +24,16 @@ import numpy as np
 from dtrag import embedding_service
 from dtrag.concurrency import DaemonThreads
 from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.answers.sentence_vectors import pack, quotable_spans
 from dtrag.core.documents import Vector
 from dtrag.errors import DtragError, EmbedderFailed
 from dtrag.ingestion.analysis import embedded_text
-from dtrag.ports import Embedder, VectorStore, VectorTurn, WaitingBatch, model_for
+from dtrag.ports import Embedder, VectorStore, VectorTurn, WaitingBatch, WaitingPassage, model_for
 
 BATCH = 64
 """Passages of one transaction: .4 to 1.3 s of a processor, which is what a stop or a kill loses at most."""
+SENTENCES_OF = 16
+"""Passages whose sentences are embedded for one transaction: about as long, and new passages take precedence."""
 EMBEDDED_AT_ONCE = 8
 """Passages of one call in a service: it can stop between them."""
 BACKGROUND_NICE = 5
@@ -69,9 +74,10 @@ class VectorFiller:
         self._thread = DaemonThreads(1, "fill-vectors")
         self.problem = ""
 
-    async def fill(self, on_progress: OnVectors | None = None) -> Filled:
+    async def fill(self, on_progress: OnVectors | None = None, *, sentences: bool = False) -> Filled:
         """Make what is missing, unless a service of this index does; waits for another process that does.
 
+        Vectors of sentences only make answers quicker: without `sentences`, they are left to a service.
         A cancelled call has stored all batches but the last one. Raises what the embedder and the database raise.
         """
         made = 0
@@ -83,7 +89,7 @@ class VectorFiller:
                 if await self._store.served():
                     return Filled(0, pending, served=pending > 0)
                 if await turn.begin():
-                    async for stored in self._batches(BATCH):
+                    async for stored in self._batches(BATCH, sentences=sentences):
                         made += stored
                         if on_progress is not None:
                             on_progress(made, max(0, pending - made))
@@ -116,7 +122,7 @@ class VectorFiller:
     async def _filled(self, turn: VectorTurn) -> None:
         if await turn.begin():
             try:
-                async for _ in self._batches(EMBEDDED_AT_ONCE, background=True):
+                async for _ in self._batches(EMBEDDED_AT_ONCE, sentences=True, background=True):
                     self.problem = ""
             finally:
                 await turn.end()
@@ -126,45 +132,51 @@ class VectorFiller:
             await asyncio.wait_for(self._new.wait(), seconds)
         self._new.clear()
 
-    async def _batches(self, at_once: int, *, background: bool = False) -> AsyncIterator[int]:
+    async def _batches(self, at_once: int, *, sentences: bool, background: bool = False) -> AsyncIterator[int]:
         """Make batch after batch; the number of vectors of each."""
         await self._assign(await self._store.languages())
         previous: WaitingBatch | None = None
-        while batch := await self._store.waiting(BATCH):
-            if batch.unassigned:
-                await self._assign(batch.unassigned)
-                continue
-            if batch == previous:  # other processes are changing these documents
-                await asyncio.sleep(1)
-            previous = batch
-            made = await self._embedded(
-                [passage.language for passage in batch.passages],
-                [embedded_text(each.title, each.breadcrumb, each.text) for each in batch.passages],
-                embedding_service.embed_passages,
-                at_once,
-                background=background,
-            )
-            yield await self._store.put(batch, made)
-        while imagined := await self._store.waiting_questions(BATCH):
-            if imagined.unassigned:
-                await self._assign(imagined.unassigned)
-                continue
-            questions = imagined.questions
-            made = await self._embedded(
-                [question.language for question in questions],
-                [question.text for question in questions],
-                embedding_service.embed_questions,
-                at_once,
-                background=background,
-            )
-            await self._store.put_questions(imagined, made)
-            yield 0
+        embed = partial(self._embedded, at_once=at_once, background=background)
+        while True:
+            if batch := await self._store.waiting(BATCH):
+                if batch.unassigned:
+                    await self._assign(batch.unassigned)
+                    continue
+                if batch == previous:  # other processes are changing these documents
+                    await asyncio.sleep(1)
+                previous = batch
+                made = await embed(
+                    [passage.language for passage in batch.passages],
+                    [embedded_text(each.title, each.breadcrumb, each.text) for each in batch.passages],
+                    embedding_service.embed_passages,
+                )
+                yield await self._store.put(batch, made)
+            elif imagined := await self._store.waiting_questions(BATCH):
+                if imagined.unassigned:
+                    await self._assign(imagined.unassigned)
+                    continue
+                questions = imagined.questions
+                made = await embed(
+                    [question.language for question in questions],
+                    [question.text for question in questions],
+                    embedding_service.embed_questions,
+                )
+                await self._store.put_questions(imagined, made)
+                yield 0
+            elif sentences and (batch := await self._store.waiting_sentences(SENTENCES_OF)):
+                if batch == previous:
+                    await asyncio.sleep(1)
+                previous = batch
+                await self._store.put_sentences(batch, await _packed(batch.passages, embed))
+                yield 0
+            else:
+                return
 
     async def _assign(self, languages: frozenset[str]) -> None:
         await self._store.assign({code: model_for(self._embedder, code) for code in languages})
 
     async def _embedded(
-        self, languages: Sequence[str], texts: Sequence[str], embed: Embed, at_once: int, *, background: bool
+        self, languages: Sequence[str], texts: Sequence[str], embed: Embed, *, at_once: int, background: bool
     ) -> list[Vector | None]:
         """The vector of each text by the model of its language; None without one."""
         vectors: list[Vector | None] = [None] * len(texts)
@@ -187,6 +199,18 @@ class VectorFiller:
                 for row, vector in zip(part, made, strict=True):
                     vectors[row] = vector
         return vectors
+
+
+async def _packed(
+    passages: Sequence[WaitingPassage], embed: Callable[..., Awaitable[list[Vector | None]]]
+) -> list[bytes]:
+    """The vectors of the sentences of each passage."""
+    spans = await asyncio.to_thread(lambda: [quotable_spans(passage.text) for passage in passages])
+    sentences = [
+        (each.language, each.text[slice(*span)]) for each, own in zip(passages, spans, strict=True) for span in own
+    ]
+    vectors = iter(await embed(*zip(*sentences, strict=True), embedding_service.embed_passages) if sentences else ())
+    return [pack(own, [each for each in islice(vectors, len(own)) if each is not None]) for own in spans]
 
 
 def _yielding(embed: Embed, texts: Sequence[str], model: Embedder) -> Vector:

@@ -177,7 +177,7 @@ async def twin_worlds(
                 worlds.append(await _world(app, part, folder / f"{part.name}-uploads", serve, known))
             if documents:
                 await _ingest(first, write_filling(folder / "filling.jsonl", documents, nodes, _chance(seed)))
-                await first.vectors.fill()
+                await first.vectors.fill(sentences=True)
             try:
                 yield TwinWorlds((first, second), (worlds[0], worlds[1]))
             finally:
@@ -231,7 +231,7 @@ async def _imagine(app: App) -> None:
         questions = [f"{' '.join(words[start : start + 4])}?" for start in (0, len(words) // 2)]
         lines.append(json.dumps({"id": names[-1], "questions": questions}))
     await app.imagination.import_lines(lines)
-    await app.vectors.fill()
+    await app.vectors.fill(sentences=True)
 
 
 async def _ingest(app: App, path: Path, category: Path_ | None = None) -> None:
@@ -317,7 +317,7 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     upload = folder / "upload"
     upload.write_text("# Minutes\n\nThe severance of the board.\n", "utf-8")
     await app.ingest_sources([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board, scope=EVERYTHING)
-    await app.vectors.fill()
+    await app.vectors.fill(sentences=True)
     await app.keys.create("board", [board], "reader")
     version = await app.taxonomy.propose([{"op": "rename", "path": "Vault", "name": "Strongroom"}])
     await app.taxonomy.activate(version.version, accept_widening=True)

@@ -13,6 +13,7 @@ from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.evidence import COMPARED, by_words
 from dtrag.core.answers.passage_confidence import SETTING, Confidence, confidence_of
+from dtrag.core.answers.sentence_vectors import NOTHING_STORED, SentenceVectors
 from dtrag.core.cases.bandit import WayToAnswer
 from dtrag.core.documents import FollowedCitation, SearchMetrics, SearchResult, TodaysResults
 from dtrag.core.editions import ChangedText, changed_later
@@ -38,7 +39,7 @@ from dtrag.pipeline.recall import recalling
 from dtrag.pipeline.run_context import Run, preceding_texts, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState, running
 from dtrag.pipeline.timeouts import budget_of
-from dtrag.ports import IndexSnapshot, NamedPassages, speaks
+from dtrag.ports import IndexSnapshot, NamedPassages, model_for, speaks
 
 SEARCH_SHARE = 0.75
 """Share of the retrieve step's time until which the provisions that the question names are read and the search ends;
@@ -151,6 +152,13 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             statistics=statistics,
             confidence=judged,
             preceding=preceding,
+            sentence_vectors=await _sentence_vectors(
+                run,
+                question,
+                ordered[:READ] if judged.decision != "abstain" and metrics.pack is None else (),
+                snapshot,
+                time.left(STATISTICS_SHARE),
+            ),
             named=named,
             notes=notes,
             followed=followed,
@@ -212,6 +220,22 @@ async def _preceding(
     except TimeoutError:
         state.degraded.append("context")
         return {}
+
+
+async def _sentence_vectors(
+    run: Run, question: str, passages: Sequence[SearchResult], snapshot: IndexSnapshot, seconds: float
+) -> SentenceVectors:
+    """The stored vectors of the passages' sentences by the model that compares them with the question; what is missing
+    is embedded when it is needed, and so is all of it when they are late."""
+    code = language(question)
+    model = model_for(run.embedder, code)
+    if not passages or model is None or not model.decides:
+        return NOTHING_STORED
+    try:
+        async with asyncio.timeout(seconds):
+            return await run.index.sentence_vectors(passages, model.id, run.scope.resolved(snapshot.taxonomy))
+    except (TimeoutError, DtragError):
+        return NOTHING_STORED
 
 
 def _explained(judged: Confidence, metrics: SearchMetrics) -> Confidence:

@@ -8,6 +8,7 @@ from dataclasses import InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from dtrag.core.answers.passage_confidence import Confidence
+from dtrag.core.answers.sentence_vectors import NOTHING_STORED, SentenceVectors
 from dtrag.core.chat import Usage
 from dtrag.core.documents import (
     Answer,
@@ -82,6 +83,7 @@ class Evidence:
     """Passages of the retrieve step with the statistics by which they were judged.
 
     `preceding`: id of a passage that begins inside a table or a list -> the beginning of that table or list.
+    `sentence_vectors` are stored ones of the passages, by the model of the question's language.
     `named` are the provisions that the question names; their passages are the first ones. `notes`: id of a passage ->
     what the reader of an answer from it should know (amendments of a regulation, missing dates). `reading`: what the
     step `read` learned; the passages that it names are the first ones then, and `confidence` has its decision.
@@ -95,6 +97,7 @@ class Evidence:
     metrics: SearchMetrics
     confidence: Confidence
     preceding: Mapping[str, Preceding] = field(default_factory=dict)
+    sentence_vectors: SentenceVectors = NOTHING_STORED
     named: NamedPassages | None = None
     notes: Mapping[str, Sequence[Statement]] = field(default_factory=dict)
     followed: Sequence[FollowedCitation] = ()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.answers.sentence_vectors import SentenceVectors
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
 from dtrag.core.editions import Edition, WorkBeginning
@@ -116,6 +117,12 @@ class Index(Protocol):
         The nearest first.
 
         Absent when there are none or the passage is out of scope.
+        """
+
+    async def sentence_vectors(self, passages: Sequence[SearchResult], space: str, scope: Scope) -> SentenceVectors:
+        """The stored vectors of sentences of these texts by the model with the id `space`.
+
+        Absent when out of scope, when the text is another one by now, or while there are none.
         """
 
     async def titled(self, numbers: NDArray[np.uint64], scope: Scope) -> dict[int, list[str]]:

@@ -106,6 +106,17 @@ class VectorStore(Protocol):
     async def pending(self, scope: Scope) -> int:
         """How many passages in scope wait for a vector."""
 
+    async def waiting_sentences(self, limit: int) -> WaitingBatch | None:
+        """Up to `limit` passages of the newest documents that have all their vectors, whose sentences have none of a
+        model that decides; None when no document waits for these. They have no `title` and no `breadcrumb`.
+        """
+
+    async def put_sentences(self, batch: WaitingBatch, packed: Sequence[bytes]) -> None:
+        """Store the vectors of the sentences of a batch (`core/answers/sentence_vectors.py`) in one transaction.
+
+        Documents that were deleted, replaced or are being changed are left out.
+        """
+
     async def waiting_questions(self, limit: int) -> QuestionBatch | None:
         """Up to `limit` imagined questions that wait for a vector of the model of their language; None without any.
 

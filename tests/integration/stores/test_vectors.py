@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from dtrag.core.access.scope import EVERYTHING, NO_FILTERS
+from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope
 from dtrag.core.documents import Vector, document_id
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.ports import Embedder, Stores, WaitingBatch
 from dtrag.testing.models import HashEmbedder
-from tests.builders import EMBEDDER, KETTLE, branch_nodes, chunk_id, filled, indexed_document
+from tests.builders import BOILER, EMBEDDER, KETTLE, LEAVE, branch_nodes, chunk_id, filled, indexed_document
 
 KOREAN = HashEmbedder(id="korean@00000001")
 
@@ -168,6 +168,91 @@ async def test_a_vector_has_the_category_of_the_moment(stores: Stores) -> None:
     key = chunk_id(document_id("test:late"))
     assert key in await stores.index.vectors(query, EMBEDDER.id, staff, NO_FILTERS, 10)
     assert key not in await stores.index.vectors(query, EMBEDDER.id, machines, NO_FILTERS, 10)
+
+
+async def sentences_of(
+    stores: Stores, keys: Sequence[str], scope: Scope = EVERYTHING, model: Embedder = EMBEDDER
+) -> dict[str, list[str]]:
+    """Chunk id -> the sentences of these passages with a stored vector of the model, which is that of the sentence."""
+    taxonomy = (await stores.index.snapshot()).taxonomy
+    passages = await stores.index.fetch(keys, EVERYTHING, taxonomy)
+    stored = await stores.index.sentence_vectors(list(passages.values()), model.id, scope)
+    sentences: dict[str, list[str]] = {}
+    for key, vectors in stored.of_passage.items():
+        sentences[key] = [passages[key].text[start:end] for start, end in vectors]
+        for text, vector in zip(sentences[key], vectors.values(), strict=True):
+            assert vector == pytest.approx(model.embed_documents([text])[0], abs=0.01)
+    return sentences
+
+
+async def test_sentences_get_vectors_after_their_passages_and_are_read_in_scope(stores: Stores) -> None:
+    _, machines, staff = await filled(stores)
+    keys = [chunk_id(KETTLE), chunk_id(KETTLE, 1), chunk_id(LEAVE)]
+    assert await sentences_of(stores, keys) == {}, "not made where a command waits for the vectors of passages"
+    await VectorFiller(stores.vectors, EMBEDDER).fill(sentences=True)
+    assert await sentences_of(stores, keys, machines) == {
+        chunk_id(KETTLE): ["The kettle has a valve."],
+        chunk_id(KETTLE, 1): ["Fill the kettle with water."],
+    }
+    assert await sentences_of(stores, keys, staff) == {chunk_id(LEAVE): ["Leave is granted in summer."]}
+    assert await sentences_of(stores, keys, model=KOREAN) == {}
+    assert await stores.vectors.waiting_sentences(64) is None
+    await stores.writer.write([indexed_document("test:late", ["One goes. Two stay."])])
+    assert await stores.vectors.waiting_sentences(64) is None, "the passage's own vector comes first"
+    await VectorFiller(stores.vectors, EMBEDDER).fill()
+    batch = await stores.vectors.waiting_sentences(64)
+    assert batch is not None
+    assert [passage.text for passage in batch.passages] == ["One goes. Two stay."]
+
+
+async def test_sentences_of_a_replaced_or_deleted_text_are_never_used(stores: Stores) -> None:
+    await filled(stores)
+    await VectorFiller(stores.vectors, EMBEDDER).fill(sentences=True)
+    taxonomy = (await stores.index.snapshot()).taxonomy
+    earlier = list((await stores.index.fetch([chunk_id(LEAVE), chunk_id(BOILER)], EVERYTHING, taxonomy)).values())
+    await stores.writer.write([indexed_document("test:leave", ["Leave is granted in autumn."], replaces=True)])
+    await VectorFiller(stores.vectors, EMBEDDER).fill(sentences=True)
+    await stores.writer.delete(BOILER, EVERYTHING)
+    stored = await stores.index.sentence_vectors(earlier, EMBEDDER.id, EVERYTHING)
+    assert stored.of_passage == {}, "they are of the texts that were read before"
+    assert await sentences_of(stores, [chunk_id(LEAVE)]) == {chunk_id(LEAVE): ["Leave is granted in autumn."]}
+
+
+async def test_sentences_that_were_embedded_meanwhile_are_those_of_the_text_of_now(stores: Stores) -> None:
+    await stores.writer.write([indexed_document(f"test:{name}", [f"A {name}."]) for name in ("english", "late")])
+    await VectorFiller(stores.vectors, EMBEDDER).fill()
+    batch = await stores.vectors.waiting_sentences(64)
+    assert batch is not None
+    await stores.writer.delete(document_id("test:english"), EVERYTHING)
+    await stores.writer.write([indexed_document("test:late", ["Another text."], replaces=True)])
+    await stores.vectors.put_sentences(batch, [b""] * len(batch.passages))
+    await VectorFiller(stores.vectors, EMBEDDER).fill(sentences=True)
+    key = chunk_id(document_id("test:late"))
+    assert await sentences_of(stores, [key]) == {key: ["Another text."]}
+
+
+async def test_only_models_that_decide_embed_sentences_and_a_changed_one_embeds_them_again(stores: Stores) -> None:
+    await two_languages(stores)
+    english, korean = (chunk_id(document_id(f"test:{name}")) for name in ("english", "korean"))
+    proposes = HashEmbedder(id="proposes@00000001", decides=False)
+
+    @dataclass(frozen=True)
+    class OneDecides(Routed):
+        def of(self, code: str) -> Embedder | None:
+            return {"ko": proposes, "en": EMBEDDER}.get(code)
+
+    await VectorFiller(stores.vectors, OneDecides()).fill(sentences=True)
+    assert list(await sentences_of(stores, [english, korean])) == [english]
+    assert await stores.vectors.waiting_sentences(64) is None
+    other = HashEmbedder(id="other@00000001")
+    await VectorFiller(stores.vectors, other).fill(sentences=True)
+    assert await sentences_of(stores, [english, korean]) == {}
+    assert set(await sentences_of(stores, [english, korean], model=other)) == {english, korean}
+    await VectorFiller(stores.vectors, HashEmbedder(id=other.id, decides=False)).fill(sentences=True)
+    await stores.writer.write([indexed_document("test:late", ["One goes."])])
+    await VectorFiller(stores.vectors, HashEmbedder(id=other.id, decides=False)).fill(sentences=True)
+    assert await stores.vectors.waiting_sentences(64) is None
+    assert await sentences_of(stores, [chunk_id(document_id("test:late"))], model=other) == {}
 
 
 async def test_forgetting_makes_all_wait(stores: Stores) -> None:

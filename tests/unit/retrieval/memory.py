@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
+from dtrag.core.answers.sentence_vectors import NOTHING_STORED, SentenceVectors
 from dtrag.core.documents import SearchResult, Vector
 from dtrag.core.editions import WorkBeginning
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
@@ -62,6 +63,10 @@ class MemoryIndex:
     async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
         """No passage has one before it."""
         return {}
+
+    async def sentence_vectors(self, passages: Sequence[SearchResult], space: str, scope: Scope) -> SentenceVectors:
+        """None are stored."""
+        return NOTHING_STORED
 
     def _count(self, keys: Collection[str]) -> LexicalStatistics:
         """Of these passages, with the mean length of all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, 
 from dtrag.adapters.postgres.queries import condition, filter_parameters, filtered, queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
+from dtrag.core.answers.sentence_vectors import SentenceVectors, unpack
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.editions import WorkBeginning, days
@@ -335,6 +337,17 @@ class PostgresIndex:
                     (row["start_offset"], row["text"])
                 )
         return before
+
+    async def sentence_vectors(self, passages: Sequence[SearchResult], space: str, scope: Scope) -> SentenceVectors:
+        """The stored vectors of sentences of these passages' texts."""
+        values = _keys([passage.chunk_id for passage in passages]) | {
+            "hashes": [hashlib.sha256(passage.text.encode()).digest() for passage in passages],
+            "space": space,
+        }
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["sentence_vectors"], values, binary=True)
+            rows = await cursor.fetchall()
+        return SentenceVectors(space, {row["chunk_id"]: unpack(row["vectors"]) for row in rows})
 
     async def documents(
         self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0, listing: DocumentListing = WHOLE_LIST

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
+from dtrag.core.answers.sentence_vectors import NOTHING_STORED
 from dtrag.core.chat import Reply
 from dtrag.core.statements import Statements, stated
 from dtrag.core.text.analysis import language
@@ -176,7 +177,16 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     else:
         followed = state.evidence.followed if state.evidence is not None else ()
         passages += state.evidence.cited if state.evidence is not None and passages else ()
-        select = partial(extract, question, passages, statistics, pack=pack, preceding=preceding, followed=followed)
+        select = partial(
+            extract,
+            question,
+            passages,
+            statistics,
+            pack=pack,
+            preceding=preceding,
+            stored=state.evidence.sentence_vectors if state.evidence is not None else NOTHING_STORED,
+            followed=followed,
+        )
         quotes, failed = await _select(select, embedder)
     if failed:
         state.degraded.append("compose")

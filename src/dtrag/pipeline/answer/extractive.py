@@ -22,7 +22,8 @@ from dtrag.core.answers.sentence_signals import (
     sentence_signals,
     weights,
 )
-from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult
+from dtrag.core.answers.sentence_vectors import NOTHING_STORED, SentenceVectors
+from dtrag.core.documents import FollowedCitation, PackFindings, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import language, normalise
 from dtrag.core.text.question_words import asks
@@ -68,6 +69,7 @@ def extract(
     pack: PackFindings | None = None,
     *,
     preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
+    stored: SentenceVectors = NOTHING_STORED,
     followed: Sequence[FollowedCitation] = (),
     answers: int = 1,
 ) -> list[Quote]:
@@ -76,7 +78,8 @@ def extract(
     At most 5 with 600 characters. `embedder` must speak the question's language, or be None; what it raises is passed
     on. With `pack`, whole provisions in its order, and its official terms count like the question's own; the first one
     only if its text is shared with other `answers`.
-    `preceding` and `followed`: see `Evidence`; the cited passages are the last of `passages`. Blocking and CPU-bound.
+    `preceding`, `stored` (vectors of sentences by `embedder`) and `followed`: see `Evidence`; the cited passages are
+    the last of `passages`. Blocking and CPU-bound.
     """
     query = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
     if not query.weights:
@@ -90,7 +93,7 @@ def extract(
     candidates = without_siblings(question, candidates_of(passages, preceding))
     if not candidates:
         return []
-    compared, scores = scored(question, query, passages, candidates, embedder)
+    compared, scores = scored(query, passages, candidates, embedder, stored)
     if asks(question.strip(), "list"):
         best = compared[int(np.argmax(scores))]
         items = [sentence for sentence in candidates if sentence.lead_in is not None and _same_list(sentence, best)]
@@ -120,20 +123,26 @@ def _defining(question: str, passages: Sequence[SearchResult], preceding: Mappin
 
 
 def scored(
-    question: str,
     query: QuestionTerms,
     passages: Sequence[SearchResult],
     candidates: Sequence[Candidate],
     embedder: Embedder | None,
+    stored: SentenceVectors = NOTHING_STORED,
 ) -> tuple[Sequence[Candidate], Scores]:
     """The candidates with their scores (log-odds); with an embedder those that are likely enough by their words."""
-    by_words: Scores = sentence_signals(query, passages, candidates) @ weights(model_name(question, with_vectors=False))
+    by_words: Scores = sentence_signals(query, passages, candidates) @ weights(
+        model_name(query.question, with_vectors=False)
+    )
     if embedder is None:
         return candidates, by_words
     compared = [candidates[place] for place in to_compare(by_words)]
-    cosines = _cosines(question, compared, embedder)
-    rows = sentence_signals(query, passages, compared, cosines)
-    return compared, rows @ weights(model_name(question, with_vectors=True))
+    spans = [(passages[each.passage], each.start, each.end) for each in compared]
+    vectors = vectors_of(spans, embedder, stored)
+    cosines = np.asarray(vectors @ embedding_service.embed_question(query.question, embedder=embedder), np.float64)
+    if not np.isfinite(cosines).all():
+        raise ValueError("the embedder returned a vector with a number that is not finite")
+    rows = sentence_signals(query, passages, compared, cosines.tolist())
+    return compared, rows @ weights(model_name(query.question, with_vectors=True))
 
 
 def to_compare(scores: Scores) -> list[int]:
@@ -142,12 +151,16 @@ def to_compare(scores: Scores) -> list[int]:
     return sorted(best[scores[best] >= scores.max() - EMBEDDED_WITHIN].tolist())
 
 
-def _cosines(question: str, candidates: Sequence[Candidate], embedder: Embedder) -> list[float]:
-    vectors = embedding_service.embed_passages([sentence.text for sentence in candidates], embedder=embedder)
-    cosines = np.asarray(vectors @ embedding_service.embed_question(question, embedder=embedder), np.float64)
-    if not np.isfinite(cosines).all():
-        raise ValueError("the embedder returned a vector with a number that is not finite")
-    return list(map(float, cosines))
+def vectors_of(spans: Sequence[tuple[SearchResult, int, int]], embedder: Embedder, stored: SentenceVectors) -> Vector:
+    """The vectors of spans of passages, shape (len(spans), dim): the stored ones, and the others embedded."""
+    known = [stored.of(passage.chunk_id, (start, end), embedder.id) for passage, start, end in spans]
+    missing = [place for place, vector in enumerate(known) if vector is None]
+    if missing:
+        texts = [passage.text[start:end] for passage, start, end in (spans[place] for place in missing)]
+        embedded = embedding_service.embed_passages(texts, embedder=embedder)
+        for place, vector in zip(missing, embedded, strict=True):
+            known[place] = vector
+    return np.stack([vector for vector in known if vector is not None])
 
 
 def _same_list(sentence: Candidate, other: Candidate) -> bool:
@@ -246,7 +259,7 @@ def _provisions(
     sentences = without_siblings(question, candidates_of(passages, preceding, places))
     if not sentences:
         return []
-    candidates, scores = of_table(query, *scored(question, query, passages, sentences, None))
+    candidates, scores = of_table(query, *scored(query, passages, sentences, None))
     tables = _tables(passages, followed)
     has_value = {
         id(each) for each in candidates if query.has_value(each.text) or _names_value(query, each, passages, tables)
@@ -332,7 +345,7 @@ def _referred_to(
         numbered = [each for each in sentences if is_table and has_number(query.question, each)]
         if not (sentences if is_within else numbered):
             continue
-        candidates, scores = of_table(query, *scored(query.question, query, passages, numbered or sentences, None))
+        candidates, scores = of_table(query, *scored(query, passages, numbered or sentences, None))
         best = candidates[int(np.argmax(scores))].passage
         quotes: list[Quote] = []
         for number in sorted({each.passage for each in numbered} or {best}, key=lambda place: place != best)[:PIECES]:

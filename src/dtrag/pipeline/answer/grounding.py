@@ -27,6 +27,7 @@ from dtrag.core.answers.grounding import (
     passage_sentences,
     support_of,
 )
+from dtrag.core.answers.sentence_vectors import NOTHING_STORED, SentenceVectors
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.statements import Statements, stated
 from dtrag.core.text.analysis import language, normalise
@@ -34,7 +35,7 @@ from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, MarkedSentence, read_marks, urls
 from dtrag.pipeline.answer.citations import citation_of
 from dtrag.pipeline.answer.compose import quote, tool_lines
-from dtrag.pipeline.answer.extractive import PASSAGES
+from dtrag.pipeline.answer.extractive import PASSAGES, vectors_of
 from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
@@ -125,6 +126,7 @@ def check(
     *,
     embedder: Embedder | None = None,
     preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
+    stored: SentenceVectors = NOTHING_STORED,
     drop: bool = False,
 ) -> CheckedAnswer:
     """Check every sentence of `answer` against the passages that it cites by `[n]`, n counting from 1.
@@ -133,8 +135,8 @@ def check(
     gets the number of the passage that clearly supports it. An unsupported sentence stays, followed by ` [?]`; with
     `drop` it is left out when the rest still answers: the first sentence, which is the short answer, is supported.
 
-    `embedder` must support the answer's language; what it raises is passed on. `preceding`: see
-    `Evidence`. Blocking and CPU-bound.
+    `embedder` must support the answer's language; what it raises is passed on. `preceding` and `stored` (vectors of
+    sentences): see `Evidence`. Blocking and CPU-bound.
     """
     marked = read_marks(answer, [passage.text for passage in passages])
     contents = [_sentences_of(passage, preceding.get(passage.chunk_id)) for passage in passages]
@@ -150,7 +152,7 @@ def check(
     sentences = [sentence for sentence, claims in zip(sentences, claiming, strict=True) if claims]
     verdicts = [sentence.verdict for sentence in sentences]
     if embedder is not None:
-        verdicts = _by_meaning(sentences, passages, contents, embedder)
+        verdicts = _by_meaning(sentences, passages, contents, embedder, stored)
     verdicts = [
         _without_links(sentence.text, verdict, passages) for sentence, verdict in zip(sentences, verdicts, strict=True)
     ]
@@ -274,6 +276,7 @@ def _by_meaning(
     passages: Sequence[SearchResult],
     contents: PassageSentences,
     embedder: Embedder,
+    stored: SentenceVectors,
 ) -> list[_Verdict]:
     """The verdicts, where a sentence that lacks only words is supported by one of nearly the same meaning."""
     verdicts = [sentence.verdict for sentence in sentences]
@@ -282,9 +285,7 @@ def _by_meaning(
     spans = [(index, part) for index in sorted(candidates) for part in contents[index]][:MOST_EMBEDDED]
     if not unsure or not spans:
         return verdicts
-    span_vectors = embedding_service.embed_passages(
-        [passages[index].text[part.start : part.end] for index, part in spans], embedder=embedder
-    )
+    span_vectors = vectors_of([(passages[index], part.start, part.end) for index, part in spans], embedder, stored)
     vectors = embedding_service.embed_passages([sentences[place].text for place in unsure], embedder=embedder)
     if not (np.isfinite(span_vectors).all() and np.isfinite(vectors).all()):
         raise ValueError("the embedder returned a vector with a number that is not finite")
@@ -408,9 +409,12 @@ async def _check_by_meaning(state: PipelineState, run: Run) -> CheckedAnswer | N
         return None
     passages = state.passages[:PASSAGES]
     preceding = state.evidence.preceding if state.evidence is not None else {}
+    stored = state.evidence.sentence_vectors if state.evidence is not None else NOTHING_STORED
     try:
         async with asyncio.timeout(_SEMANTIC_SHARE * budget_of("check")):
-            return await EMBEDDING_THREADS.run(check, answer, passages, embedder=model, preceding=preceding, drop=True)
+            return await EMBEDDING_THREADS.run(
+                check, answer, passages, embedder=model, preceding=preceding, stored=stored, drop=True
+            )
     except TimeoutError:
         return None
     except Exception:  # noqa: BLE001 - a boundary with an alternative: the lexical check decides then

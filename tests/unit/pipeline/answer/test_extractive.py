@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.answers.evidence import signals
+from dtrag.core.answers.sentence_vectors import SentenceVectors, quotable_spans
 from dtrag.core.documents import PackFindings, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import normalise, terms
@@ -357,6 +358,29 @@ def test_only_the_dozen_best_sentences_by_words_are_embedded() -> None:
     embedder = Counting()
     extract("When does the valve close?", _passages("\n".join([close[0], *far])), NOTHING_KNOWN, embedder)
     assert set(embedder.texts) <= {"When does the valve close?", close[0], far[0]}  # the neighbour counts, too
+
+
+def test_stored_vectors_are_not_embedded_again_and_quote_the_same() -> None:
+    question, texts = (
+        "When does the valve close?",
+        ["The valve closes at nine. The valve hums.", "The old valve closes."],
+    )
+    passages, embedder = _passages(*texts), Counting()
+    plain = extract(question, passages, NOTHING_KNOWN, embedder)
+    assert len(embedder.texts) == 4
+    first = passages[0]
+    of_first = {span: embedder.embed_documents([first.text[slice(*span)]])[0] for span in quotable_spans(first.text)}
+    for space, embedded in ((embedder.id, {question, texts[1]}), ("other", {question, texts[1], *_split(texts[0])})):
+        embedder = Counting()
+        stored = SentenceVectors(space, {first.chunk_id: of_first})
+        assert extract(question, passages, NOTHING_KNOWN, embedder, stored=stored) == plain
+        assert set(embedder.texts) == embedded
+    opposite = SentenceVectors(embedder.id, {first.chunk_id: {span: -vector for span, vector in of_first.items()}})
+    assert extract(question, passages, NOTHING_KNOWN, embedder, stored=opposite) != plain
+
+
+def _split(text: str) -> list[str]:
+    return [text[slice(*span)] for span in quotable_spans(text)]
 
 
 def test_a_passage_is_analysed_once_for_confidence_and_quoting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dtrag.core.answers.sentence_vectors import SentenceVectors
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import normalise
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, read_marks, rounded, urls, without_sources
@@ -535,6 +536,15 @@ def test_other_words_of_the_same_meaning_are_support() -> None:
     assert near.sentences[0].supported, near
     assert [citation.quote for citation in near.citations] == ["The valve closes."]
     assert check(answer, passages).sentences[0].numbers == (1,)
+
+
+def test_stored_vectors_are_those_that_a_sentence_is_compared_with() -> None:
+    passages, answer = [SearchResult("a", "The valve closes. Boilers hum.")], "The big valve shuts nightly."
+    [same] = ToyEmbedder().embed_documents([answer])
+    for vector, supported in ((same, True), (-same, False)):
+        stored = SentenceVectors(ToyEmbedder.id, {"a": {(0, 17): vector, (18, 30): -same}})
+        checked = check(f"{answer} [1]", passages, embedder=ToyEmbedder(), stored=stored)
+        assert checked.sentences[0].supported == supported
 
 
 @pytest.mark.parametrize("embedder", [Broken(ConnectionError("down")), Broken(value=math.nan)])

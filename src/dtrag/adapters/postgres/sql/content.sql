@@ -23,6 +23,14 @@ join chunks b on b.document_id = c.document_id and b.ordinal < c.ordinal and b.o
     and b.breadcrumb = c.breadcrumb
 order by k.document_id, k.ordinal, b.ordinal desc
 
+-- name: sentence_vectors
+-- Those of the texts that were read (their hashes), by one model.
+select s.document_id || ':' || s.ordinal as chunk_id, s.vectors
+from unnest(:document_ids::uuid[], :ordinals::int[], :hashes::bytea[]) as k (document_id, ordinal, text_hash)
+join sentence_vectors s
+    on s.document_id = k.document_id and s.ordinal = k.ordinal and s.text_hash = k.text_hash
+where s.space = (select v.space from vector_spaces v where v.id = :space)
+
 -- fragment: valid_passages
 -- Those of a dated edition. The edition before it has some, too, until the last of the changes has taken effect.
 from passage_validity v

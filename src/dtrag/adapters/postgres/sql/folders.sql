@@ -33,6 +33,15 @@ join documents d on d.document_id = m.new
 join lexical_index i on i.document_id = m.new and i.ordinal = e.ordinal
 on conflict (document_id, ordinal) do nothing
 
+-- name: copy_sentences
+insert into sentence_vectors (document_id, ordinal, node_id, space, text_hash, vectors)
+select d.document_id, s.ordinal, d.node_id, s.space, s.text_hash, s.vectors
+from unnest(:old::uuid[], :new::uuid[]) as m (old, new)
+join sentence_vectors s on s.document_id = m.old
+join documents d on d.document_id = m.new
+join lexical_index i on i.document_id = m.new and i.ordinal = s.ordinal
+on conflict (document_id, ordinal) do nothing
+
 -- name: copy_imagined
 insert into imagined_questions
     (document_id, text_hash, number, ordinal, node_id, language, question, origin, created_at, terms, vec, space)

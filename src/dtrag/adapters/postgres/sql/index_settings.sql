@@ -8,13 +8,13 @@ on conflict (name) do update set value = excluded.value
 delete from index_settings where name = any (:names::text[])
 
 -- name: empty_index
-truncate embeddings, lexical_index, lexical_corrections, lexical_segments, posting_pages, sources
+truncate embeddings, sentence_vectors, lexical_index, lexical_corrections, lexical_segments, posting_pages, sources
 
 -- name: drop_vector_index
 drop index if exists embeddings_hnsw, imagined_questions_hnsw
 
 -- name: forget_fingerprints
-update documents set fingerprint = '', embedded = false
+update documents set fingerprint = '', embedded = false, sentences_embedded = false
 
 -- name: shape_vectors
 alter table embeddings alter column vec type halfvec({dim})

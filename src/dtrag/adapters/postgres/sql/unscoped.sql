@@ -26,7 +26,7 @@ select document_id::text as key, text from documents where document_id = any (:d
 -- Tables that a caller's reads rely on to hide rows.
 select c.relname as name
 from pg_class c
-where c.oid = any (array['documents', 'chunks', 'imagined_questions', 'cbr_cases', 'cbr_logs']::regclass[])
+where c.oid = any (array['documents', 'chunks', 'sentence_vectors', 'imagined_questions', 'cbr_cases', 'cbr_logs']::regclass[])
   and not (
       c.relrowsecurity and c.relforcerowsecurity
       and exists (select from pg_policy p where p.polrelid = c.oid and 'dtrag_reader'::regrole = any (p.polroles))
@@ -37,6 +37,7 @@ order by 1
 -- As the reader. The passages are those of some documents of every node: no index counts them by node.
 select (select count(*) from documents) as documents,
        (select count(*) from chunks where document_id = any (:document_ids::uuid[])) as chunks,
+       (select count(*) from sentence_vectors where document_id = any (:document_ids::uuid[])) as sentence_vectors,
        (select count(*) from imagined_questions where document_id = any (:document_ids::uuid[])) as imagined_questions,
        (select count(*) from cbr_cases) as cbr_cases,
        (select count(*) from cbr_logs) as cbr_logs
@@ -53,6 +54,8 @@ with readable as (
 select (select count(*) from documents where node_id = any (:nodes::int[])) as documents,
        (select count(*) from chunks
         where document_id = any (:document_ids::uuid[]) and node_id = any (:nodes::int[])) as chunks,
+       (select count(*) from sentence_vectors
+        where document_id = any (:document_ids::uuid[]) and node_id = any (:nodes::int[])) as sentence_vectors,
        (select count(*) from imagined_questions
         where document_id = any (:document_ids::uuid[]) and node_id = any (:nodes::int[])) as imagined_questions,
        (select count(*) from readable) as cbr_cases,

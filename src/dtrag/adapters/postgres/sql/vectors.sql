@@ -1,33 +1,43 @@
 -- Making the vectors of the passages, as the owner; `pending` as the searcher, who reads no text.
--- :languages and :spaces are parallel: the space of each language that was assigned, null for no model.
+-- :languages and :spaces are parallel: the space of each language that was assigned, null for no model. :deciding are the
+-- languages whose models decide which sentences answer.
 
 -- fragment: unmade
 left join unnest(:languages::text[], :spaces::smallint[]) as w (language, space) on w.language = i.language
 left join embeddings e on e.document_id = i.document_id and e.ordinal = i.ordinal
 where (w.language is null or e.space is distinct from w.space)
 
+-- fragment: without_sentences
+join unnest(:languages::text[], :spaces::smallint[]) as w (language, space) on w.language = i.language
+left join sentence_vectors s on s.document_id = i.document_id and s.ordinal = i.ordinal and s.space = w.space
+where i.language = any (:deciding::text[]) and s.document_id is null
+
 -- name: spaces
-select id, space, dim from vector_spaces
+select id, space, dim, decides from vector_spaces
 
 -- name: add_space
-insert into vector_spaces (space, id, dim)
-select coalesce(max(space), 0) + 1, :id, :dim from vector_spaces
-returning space
+insert into vector_spaces (space, id, dim, decides)
+select coalesce(max(space), 0) + 1, :id, :dim, :decides from vector_spaces
+on conflict (id) do update set decides = excluded.decides
 
 -- name: drop_spaces
 delete from vector_spaces
 
 -- name: empty_vectors
-truncate embeddings
+truncate embeddings, sentence_vectors
 
 -- name: all_wait
-update documents set embedded = false where embedded
+update documents set embedded = false, sentences_embedded = false where embedded
 
 -- name: languages_wait
-update documents d set embedded = false
+update documents d set embedded = false, sentences_embedded = false
 where d.embedded and exists (
     select from lexical_index i where i.document_id = d.document_id and i.language = any (:changed::text[])
 )
+
+-- name: drop_sentences
+delete from sentence_vectors s using lexical_index i
+where i.document_id = s.document_id and i.ordinal = s.ordinal and i.language = any (:changed::text[])
 
 -- name: questions_wait
 update imagined_questions set space = null where space is not null and language = any (:changed::text[])
@@ -92,7 +102,12 @@ using unnest(:document_ids::uuid[], :ordinals::int[]) as v (document_id, ordinal
 where e.document_id = v.document_id and e.ordinal = v.ordinal
 
 -- name: settle
-update documents d set embedded = true
+-- Sentences wait for vectors next, where a passage is of a language whose model decides.
+update documents d
+set embedded = true,
+    sentences_embedded = not exists (
+        select from lexical_index i where i.document_id = d.document_id and i.language = any (:deciding::text[])
+    )
 from unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
 where d.document_id = t.document_id and d.processed_at = t.processed_at and not d.embedded
   and not exists (select from lexical_index i {unmade} and i.document_id = d.document_id)
@@ -103,3 +118,40 @@ from documents d
 join lexical_index i on i.document_id = d.document_id
 {unmade}
   and not d.embedded and (:nodes::int[] is null or d.node_id = any (:nodes))
+
+-- name: waiting_sentence_documents
+select document_id, processed_at from documents
+where embedded and not sentences_embedded
+order by processed_at desc, document_id
+limit :limit
+
+-- name: waiting_sentence_passages
+select p.document_id, p.ordinal, p.language, c.text
+from (
+    select i.document_id, i.ordinal, i.language
+    from lexical_index i
+    {without_sentences}
+      and i.document_id = any (:document_ids::uuid[])
+    order by i.document_id, i.ordinal
+    limit :limit
+) p
+join chunks c on c.document_id = p.document_id and c.ordinal = p.ordinal
+order by p.document_id, p.ordinal
+
+-- name: put_sentences
+insert into sentence_vectors (document_id, ordinal, node_id, space, text_hash, vectors)
+select d.document_id, v.ordinal, d.node_id, v.space, v.text_hash, v.vectors
+from unnest(:document_ids::uuid[], :ordinals::int[], :spaces::smallint[], :hashes::bytea[], :vectors::bytea[])
+    as v (document_id, ordinal, space, text_hash, vectors)
+join unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
+    on t.document_id = v.document_id
+join documents d on d.document_id = v.document_id and d.processed_at = t.processed_at
+on conflict (document_id, ordinal)
+do update set space = excluded.space, text_hash = excluded.text_hash, vectors = excluded.vectors,
+    node_id = excluded.node_id
+
+-- name: settle_sentences
+update documents d set sentences_embedded = true
+from unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
+where d.document_id = t.document_id and d.processed_at = t.processed_at and d.embedded and not d.sentences_embedded
+  and not exists (select from lexical_index i {without_sentences} and i.document_id = d.document_id)

@@ -44,7 +44,7 @@ class PostgresFolders(Store):
             await lock_shared(connection, Lock.WRITERS)
             for document_id in sorted(moved.values()):
                 await lock(connection, uuid_key(document_id))
-            for statement in ("copy_vectors", "copy_imagined"):
+            for statement in ("copy_vectors", "copy_sentences", "copy_imagined"):
                 await connection.execute(self._sql[statement], names)
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:

@@ -97,7 +97,7 @@ async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Se
             moved_editions += [row for row in rows if row["work_id"] is not None]
             existing = [row["document_id"] for row in rows]  # deletions do not wait for the activation
             values["document_ids"] = existing
-            for name in ("move_chunks", "move_lexical", "move_vectors", "move_imagined"):
+            for name in ("move_chunks", "move_lexical", "move_vectors", "move_sentences", "move_imagined"):
                 await connection.execute(sql[name], values)
             await connection.execute(sql["insert_moves"], {**values, "activation": activation})
             moved.update(dict.fromkeys(existing, to_node))

@@ -1,4 +1,4 @@
-"""The vectors of passages and of imagined questions, and those questions, in PostgreSQL.
+"""The vectors of passages, of their sentences and of imagined questions, and those questions, in PostgreSQL.
 
 What waits for a vector is what has none of the space of its language.
 """
@@ -96,16 +96,17 @@ class PostgresVectors(Store):
             await lock_shared(connection, Lock.WRITERS)
             await lock(connection, Lock.IDENTITY)
             stored: dict[str, str] = await _stored_spaces(connection)
-            spaces = {row["id"]: row["dim"] for row in await fetch(connection, self._sql["spaces"])}
-            if dims and dims != set(spaces.values()):
+            spaces = {row["id"]: row for row in await fetch(connection, self._sql["spaces"])}
+            if dims and dims != {row["dim"] for row in spaces.values()}:
                 await self._reshape(connection, dims.pop(), existed=bool(spaces))
                 spaces = {}
             for model in {model.id: model for model in models.values() if model is not None}.values():
-                if model.id not in spaces:
-                    await connection.execute(self._sql["add_space"], {"id": model.id, "dim": model.dim})
+                if model.id not in spaces or spaces[model.id]["decides"] != model.decides:
+                    space = {"id": model.id, "dim": model.dim, "decides": model.decides}
+                    await connection.execute(self._sql["add_space"], space)
             changed = sorted(code for code, id_ in ids.items() if stored.get(code, id_) != id_)
             if changed:
-                for statement in ("languages_wait", "questions_wait"):
+                for statement in ("languages_wait", "drop_sentences", "questions_wait"):
                     await connection.execute(self._sql[statement], {"changed": changed})
             if ids.items() - stored.items():
                 values = {"name": SPACES, "value": Jsonb(stored | ids)}
@@ -152,7 +153,60 @@ class PostgresVectors(Store):
         )
 
     async def put(self, batch: WaitingBatch, vectors: Sequence[Vector | None]) -> int:
-        """Store the vectors of a batch in one transaction; returns how many.
+        """Store the vectors of a batch in one transaction; returns how many."""
+        async with self._unchanged(batch) as (connection, versions, assigned):
+            pairs = [pair for pair in zip(batch.passages, vectors, strict=True) if pair[0].document_id in versions]
+            documents = {"documents": list(versions), "times": list(versions.values())}
+            spaces = dict(zip(assigned["languages"], assigned["spaces"], strict=True))
+            made = [(passage, vector) for passage, vector in pairs if vector is not None]
+            values = _keys([passage for passage, _ in made]) | {
+                "vectors": [HalfVector(vector.astype(np.float16)).to_text() for _, vector in made],
+                "spaces": [spaces[passage.language] for passage, _ in made],
+            }
+            stored = (await connection.execute(self._sql["put_vectors"], values | documents)).rowcount
+            unspoken = [passage for passage, vector in pairs if vector is None]
+            await connection.execute(self._sql["drop_vectors"], _keys(unspoken))
+            await connection.execute(self._sql["settle"], documents | assigned)
+            await connection.execute(self._sql["bump_vectors"])
+        return stored
+
+    async def waiting_sentences(self, limit: int) -> WaitingBatch | None:
+        """Up to `limit` passages, with their vectors, whose sentences wait; None when those of no document do."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await connection.execute(queries("session")["read_one_state"])
+            rows = await fetch(connection, self._sql["waiting_sentence_documents"], {"limit": DOCUMENTS_AT_ONCE})
+            if not rows:
+                return None
+            documents = {row["document_id"]: row["processed_at"] for row in rows}
+            values = {"document_ids": list(documents), "limit": limit, **await self._assigned(connection)}
+            passages = await fetch(connection, self._sql["waiting_sentence_passages"], values)
+        return WaitingBatch(
+            documents,
+            tuple(
+                WaitingPassage(row["document_id"], row["ordinal"], row["language"], "", (), row["text"])
+                for row in passages
+            ),
+        )
+
+    async def put_sentences(self, batch: WaitingBatch, packed: Sequence[bytes]) -> None:
+        """Store the vectors of the sentences of a batch in one transaction."""
+        async with self._unchanged(batch) as (connection, versions, assigned):
+            pairs = [pair for pair in zip(batch.passages, packed, strict=True) if pair[0].document_id in versions]
+            documents = {"documents": list(versions), "times": list(versions.values())}
+            spaces = dict(zip(assigned["languages"], assigned["spaces"], strict=True))
+            values = _keys([passage for passage, _ in pairs]) | {
+                "spaces": [spaces[passage.language] for passage, _ in pairs],
+                "hashes": [hashlib.sha256(passage.text.encode()).digest() for passage, _ in pairs],
+                "vectors": [vectors for _, vectors in pairs],
+            }
+            await connection.execute(self._sql["put_sentences"], values | documents)
+            await connection.execute(self._sql["settle_sentences"], documents | assigned)
+
+    @asynccontextmanager
+    async def _unchanged(
+        self, batch: WaitingBatch
+    ) -> AsyncIterator[tuple[Connection, dict[uuid.UUID, datetime], dict[str, list[object]]]]:
+        """A transaction over documents of the batch, with the time of each and the languages that were assigned.
 
         The locks keep deletions, replacements and moves of these documents apart from it. One that another process
         holds is left for later, so that no writer ever waits for two of them in another order.
@@ -161,22 +215,8 @@ class PostgresVectors(Store):
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock_shared(connection, Lock.WRITERS)
             free = await try_locks(connection, [uuid_key(key) for key in batch.documents])
-            documents = {key: time for key, time in batch.documents.items() if uuid_key(key) in free}
-            pairs = [pair for pair in zip(batch.passages, vectors, strict=True) if pair[0].document_id in documents]
-            assigned = await self._assigned(connection)
-            spaces = dict(zip(assigned["languages"], assigned["spaces"], strict=True))
-            versions = {"documents": list(documents), "times": list(documents.values())}
-            made = [(passage, vector) for passage, vector in pairs if vector is not None]
-            values = _keys([passage for passage, _ in made]) | {
-                "vectors": [HalfVector(vector.astype(np.float16)).to_text() for _, vector in made],
-                "spaces": [spaces[passage.language] for passage, _ in made],
-            }
-            stored = (await connection.execute(self._sql["put_vectors"], values | versions)).rowcount
-            unspoken = [passage for passage, vector in pairs if vector is None]
-            await connection.execute(self._sql["drop_vectors"], _keys(unspoken))
-            await connection.execute(self._sql["settle"], versions | assigned)
-            await connection.execute(self._sql["bump_vectors"])
-        return stored
+            versions = {key: time for key, time in batch.documents.items() if uuid_key(key) in free}
+            yield connection, versions, await self._assigned(connection)
 
     async def pending(self, scope: Scope) -> int:
         """How many passages in scope wait for a vector."""
@@ -231,10 +271,15 @@ class PostgresVectors(Store):
         return stored
 
     async def _assigned(self, connection: Connection) -> dict[str, list[object]]:
-        """The languages that were assigned, and the number of the space of each; None for no model."""
+        """The languages that were assigned, the number of the space of each, None for no model, and those of them whose
+        model decides."""
         stored = await _stored_spaces(connection)
-        numbers = {row["id"]: row["space"] for row in await fetch(connection, self._sql["spaces"])}
-        return {"languages": list(stored), "spaces": [numbers.get(id_) for id_ in stored.values()]}
+        spaces = {row["id"]: row for row in await fetch(connection, self._sql["spaces"])}
+        return {
+            "languages": list(stored),
+            "spaces": [spaces[id_]["space"] if id_ in spaces else None for id_ in stored.values()],
+            "deciding": [code for code, id_ in stored.items() if id_ in spaces and spaces[id_]["decides"]],
+        }
 
 
 def _keys(passages: Sequence[WaitingPassage]) -> dict[str, list[object]]:
