@@ -173,7 +173,7 @@ bench-search: setup
 	@test -x $(BENCH)/bin/python || $(UV) venv --quiet --python $(PYTHON) $(BENCH)
 	@$(UV) pip install --quiet --python $(BENCH)/bin/python -r requirements.txt -r bench/search/requirements.txt
 	@$(UV) pip install --quiet --python $(BENCH)/bin/python --no-deps --editable .
-	@RUST_LOG=error $(BENCH)/bin/python bench/search/run.py --sizes $(SIZES)
+	@RUST_LOG=error LANCE_LOG=error $(BENCH)/bin/python bench/search/run.py --sizes $(SIZES)
 
 requirements: setup  ## newest versions that fit pyproject.toml; UPGRADE=--upgrade to leave the pinned ones
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml -o requirements.txt

@@ -1,15 +1,18 @@
-"""Many conversations at once over HTTP: how many are answered, how many are told to come back, and how long it takes.
+"""What an answer costs over HTTP, one at a time and a hundred at once, with the settings of `make setup`.
 
-python bench/chat.py FOLDER [--seconds 1.0] [--embedder none|auto]
+    python bench/chat.py ../shared/data [--sets english korean book] [--seconds 1.0] [--embedder auto] [--folder FOLDER]
 
-FOLDER holds corpus.jsonl and queries.jsonl. The service runs in a process of its own, the clients and a local server in
-place of the language model in this one; both share the processors. Questions differ, and no search is cached.
+English: SQuAD paragraphs; Korean: KorQuAD paragraphs; book: a regulation book with its pack. No question is asked
+twice. The service runs in a process of its own; the clients and a local server in place of the language model run in
+this one, on the same processors. Processor time is that of the service and its PostgreSQL. With `--folder` the
+collections, which take minutes to embed, are kept there for the next time.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import subprocess
@@ -26,27 +29,45 @@ from pathlib import Path
 import httpx2
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent / "search"))
 
+from system import children_of, processor_s
 from tests.model_server import ModelServer
 
-from dtrag.app import App, open_app
-from dtrag.core.access.scope import Scope
-from dtrag.core.text.questions import content_terms
-from dtrag.pipeline.answer.extractive import extract
+from dtrag.app import open_app
 from dtrag.settings import Settings
 
 REPLY = "The passages say so. [1]"
-SINGLE = 100
-"""Questions asked one after another, for the overhead."""
+ALONE, AT_ONCE, ROUNDS, WARM = 60, 100, 3, 8
+"""Questions asked one after another, at once, how often, and before anything is measured."""
+SETS = {
+    "english": ("squad2-dev/corpus.jsonl", ("squad2-dev/queries.jsonl",)),
+    "korean": ("korquad1-dev/corpus.jsonl", ("korquad1-dev/queries.jsonl",)),
+    "book": ("korean-regulations/regulations.hwpx", ("korean-regulations/questions.dev.jsonl",)),
+}
+OWN_QUESTIONS = ("questions.jsonl", "questions_everyday.jsonl", "questions_in_parts.jsonl")
+"""Further questions about the book, in bench/regulations."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running `dtrag up`."""
+
+    address: str
+    pid: int
+    database_pid: int
+
+    def processor_s(self) -> float:
+        """Seconds of processor time of the service and its PostgreSQL."""
+        return processor_s([self.pid, self.database_pid, *children_of(self.database_pid)])
 
 
 @contextmanager
-def service(data_dir: str, embedder: str, **settings: str) -> Iterator[tuple[str, int]]:
-    """Address and process id of a service on that folder."""
-    environment = os.environ | {
-        "DTRAG_DATA_DIR": data_dir,
+def service(data_dir: Path, embedder: str, **settings: str) -> Iterator[Service]:
+    """A service on that folder, with nothing but these settings."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DTRAG_")} | {
+        "DTRAG_DATA_DIR": str(data_dir),
         "DTRAG_EMBEDDER": embedder,
-        "DTRAG_CACHE_SIZE": "0",
         "DTRAG_PORT": "0",
         **{f"DTRAG_{name.upper()}": value for name, value in settings.items()},
     }
@@ -58,9 +79,10 @@ def service(data_dir: str, embedder: str, **settings: str) -> Iterator[tuple[str
         said: list[str] = []
         listening = threading.Thread(target=said.extend, args=(lines,))  # a full pipe would stop the service
         listening.start()
-        time.sleep(6)  # what is loaded in the background: the embedder, the graph, the model's client
+        time.sleep(6)  # what is loaded in the background: the embedder, the model's client
+        database = int(next(data_dir.rglob("postmaster.pid")).read_text("utf-8").split()[0])
         try:
-            yield address, process.pid
+            yield Service(address, process.pid, database)
         finally:
             process.terminate()
             listening.join()
@@ -68,15 +90,9 @@ def service(data_dir: str, embedder: str, **settings: str) -> Iterator[tuple[str
                 print(f"the service has said {len(said)} lines, the last: {said[-1][:200]}")
 
 
-def processor_s(pid: int) -> float:
-    """Seconds of processor time that the process has used (Linux)."""
-    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 @dataclass
 class Outcome:
-    """What became of questions asked at once. `whole` are answers that did without nothing."""
+    """What became of questions. `whole` are answers that did without nothing; `processor_s` is of each question."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
@@ -84,49 +100,30 @@ class Outcome:
     processor_s: float = 0.0
 
 
-async def at_once(served: tuple[str, int], questions: Sequence[str], count: int) -> Outcome:
-    """So many questions at the same time; `processor_s` is the service's for each."""
-    address, pid = served
-    used, done = processor_s(pid), Outcome()
-    limits = httpx2.Limits(max_connections=count, max_keepalive_connections=count)
+async def ask(served: Service, questions: Sequence[str], clients: int) -> Outcome:
+    """The questions, so many at the same time."""
+    done, waiting = Outcome(), iter(questions)
+    limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
+    async with httpx2.AsyncClient(base_url=served.address, timeout=60, limits=limits) as client:
+        used = served.processor_s()
 
-    async with httpx2.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
+        async def conversation() -> None:
+            for question in waiting:
+                started = time.perf_counter()
+                try:
+                    response = await client.post("/chat/run", json={"message": question})
+                except httpx2.HTTPError:
+                    done.statuses[0] += 1
+                    continue
+                done.statuses[response.status_code] += 1
+                if response.status_code == 200:
+                    done.seconds.append(time.perf_counter() - started)
+                    done.whole += not response.json()["metadata"]["degraded"]
 
-        async def ask(number: int) -> None:
-            started = time.perf_counter()
-            question = questions[number % len(questions)]
-            body = {"message": question, "conversation_id": f"bench-{count}-{number}"}
-            try:
-                response = await client.post("/chat/run", json=body)
-            except httpx2.HTTPError:
-                done.statuses[0] += 1
-                return
-            done.statuses[response.status_code] += 1
-            if response.status_code == 200:
-                done.seconds.append(time.perf_counter() - started)
-                done.whole += not response.json()["metadata"]["degraded"]
-
-        await asyncio.gather(*(ask(number) for number in range(count)))
+        await asyncio.gather(*(conversation() for _ in range(clients)))
+        done.processor_s = (served.processor_s() - used) / len(questions)
     done.seconds.sort()
-    done.processor_s = (processor_s(pid) - used) / count
     return done
-
-
-async def one_by_one(address: str, questions: Sequence[str], app: App) -> tuple[list[float], list[float]]:
-    """Seconds of bare search and composing in this process, and of the same questions over HTTP, in turn."""
-    bare, whole = [], []
-    async with httpx2.AsyncClient(base_url=address, timeout=60) as client:
-        for question in questions:
-            started = time.perf_counter()
-            passages, _ = await app.search(question, 10, highlight=False, exact_candidates=True)
-            statistics = await app.index.statistics(set(content_terms(question)), Scope.everything())
-            await asyncio.to_thread(extract, question, passages, statistics, None)
-            bare.append(time.perf_counter() - started)
-            started = time.perf_counter()
-            response = await client.post("/chat/run", json={"message": question})
-            whole.append(time.perf_counter() - started)
-            response.raise_for_status()
-    return sorted(bare), sorted(whole)
 
 
 def share(ordered: Sequence[float], part: float) -> float:
@@ -138,42 +135,59 @@ def line(what: str, done: Outcome) -> str:
     """A row of the table."""
     answered, refused = done.statuses[200], done.statuses[503]
     counts = (answered, done.whole, refused, sum(done.statuses.values()) - answered - refused)
-    times = "".join(f"{share(done.seconds, part):>8.2f}" for part in (0.5, 0.95, 1.0))
-    return f"{what:<28}" + "".join(f"{count:>6}" for count in counts) + f"{times}{done.processor_s * 1000:>8.0f}"
+    times = "".join(f" {share(done.seconds, part) * 1e3:.0f} |" for part in (0.5, 0.95))
+    return f"| {what} | " + " | ".join(map(str, counts)) + f" |{times} {done.processor_s * 1e3:.1f} |"
 
 
-async def main(folder: Path, delay: float, embedder: str) -> None:
+def questions_of(data: Path, name: str) -> list[str]:
+    """Different ones, in the order of their files."""
+    files = [data / file for file in SETS[name][1]]
+    if name == "book":
+        files += [Path(__file__).parent / "regulations" / file for file in OWN_QUESTIONS]
+    rows = [json.loads(row) for file in files for row in file.read_text("utf-8").splitlines()]
+    return list(dict.fromkeys(row.get("text") or row["question"] for row in rows))
+
+
+async def collected(data: Path, name: str, folder: Path, embedder: str) -> None:
+    """The collection in the folder, with its vectors."""
+    settings = Settings.load(environ={}, data_dir=folder, embedder=embedder)
+    async with open_app(settings) as app:
+        if not (await app.counts())[0]:
+            await app.ingest([data / SETS[name][0]])
+        await app.vectors.fill()
+
+
+def main(data: Path, sets: Sequence[str], embedder: str, delay: float, folder: Path) -> None:
     """Print the table."""
-    rows = [json.loads(row) for row in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
-    questions = [row["text"] for row in rows]
-    with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as data_dir, ModelServer(REPLY, delay=delay) as model:
-        settings = Settings.load(environ={}, data_dir=data_dir, embedder=embedder, cache_size=0)
-        async with open_app(settings) as app:
-            await app.ingest([folder / "corpus.jsonl"])
-            print(f"{folder.name}: {len(questions)} questions, embedder {embedder}")
-            print(
-                f"{'':<28}{'200':>6}{'whole':>6}{'503':>6}{'other':>6}{'p50 s':>8}{'p95 s':>8}{'max s':>8}{'cpu ms':>8}"
-            )
-            with service(data_dir, embedder) as served:
-                await at_once(served, questions, 4)
-                print(line("100 at once, quoted", await at_once(served, questions, 100)))
-                bare, whole = await one_by_one(served[0], (questions * SINGLE)[:SINGLE], app)
+    print("| | 200 | whole | 503 | other | p50 ms | p95 ms | processor ms |\n|---" + "|---" * 7 + "|")
+    for name in sets:
+        asyncio.run(collected(data, name, folder / name, embedder))
+        fresh = iter(questions_of(data, name))
+
+        def report(what: str, served: Service, count: int, clients: int, fresh: Iterator[str] = fresh) -> None:
+            questions = list(itertools.islice(fresh, count))
+            if len(questions) == count:
+                print(line(what, asyncio.run(ask(served, questions, clients))), flush=True)
+
+        with service(folder / name, embedder) as served:
+            asyncio.run(ask(served, list(itertools.islice(fresh, WARM)), 4))
+            report(f"{name}, one at a time", served, ALONE, 1)
+            for _ in range(ROUNDS):
+                report(f"{name}, {AT_ONCE} at once", served, AT_ONCE, AT_ONCE)
+        with ModelServer(REPLY, delay=delay) as model:
             chat = {"llm": "openai:bench", "llm_base_url": model.url, "llm_api_key": "none"}
-            with service(data_dir, embedder, **chat) as served:
-                await at_once(served, questions, 4)
-                for count in (100, 300):
-                    print(line(f"{count} at once, model of {delay:g} s", await at_once(served, questions, count)))
-            over = (share(whole, 0.5) - share(bare, 0.5)) * 1000
-            print(
-                f"one at a time, p50: search and compose {share(bare, 0.5) * 1000:.1f} ms, "
-                f"/chat/run {share(whole, 0.5) * 1000:.1f} ms,\noverhead {over:.1f} ms"
-            )
+            with service(folder / name, embedder, **chat) as served:
+                asyncio.run(ask(served, list(itertools.islice(fresh, WARM)), 4))
+                report(f"{name}, {AT_ONCE} at once, model of {delay:g} s", served, AT_ONCE, AT_ONCE)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sets", nargs="*", choices=list(SETS), default=list(SETS))
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--embedder", default="none")
-    given = parser.parse_args()
-    asyncio.run(main(given.folder, given.seconds, given.embedder))
+    parser.add_argument("--embedder", default="auto")
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as temporary:
+        main(options.data, options.sets, options.embedder, options.seconds, options.folder or Path(temporary))

@@ -1,33 +1,27 @@
-"""dtrag itself, through its own writer, on an embedded PostgreSQL of its own."""
+"""dtrag itself: the open app with the settings of `make setup`, on an embedded PostgreSQL of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeVar
+from unittest import mock
 
 import numpy as np
 from collection import Collection, Floats, Query
-from pgvector import HalfVector
-from system import WANTED, System
+from system import WANTED, System, children_of
 
-from dtrag.adapters.postgres import index_settings
-from dtrag.adapters.postgres.connect import connect
-from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.index_reader import PostgresIndex
-from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
-from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import Chunk, IndexedChunk, IndexedDocument, ParsedDocument, document_id
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.core.text.analysis import ANALYZER, term_id
+from dtrag.core.text.analysis import term_id
 from dtrag.core.text.questions import weighted_terms
-from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import Settings
 
 T = TypeVar("T")
@@ -35,8 +29,8 @@ BATCH = 512
 EVERYTHING = Scope.everything()
 
 
-class Known:
-    """An embedder that is told the vector of the next query: what is measured is the search, not the model."""
+class KnownVectors:
+    """An embedder that knows the vector of each text: what is measured is the search, not the model."""
 
     id = "bench@00000001"
     dim = 384
@@ -48,19 +42,17 @@ class Known:
         self.vectors: dict[str, Floats] = {}
 
     def embed_documents(self, texts: Sequence[str]) -> Floats:
-        """Not asked for here."""
-        raise NotImplementedError
-
-    def embed_queries(self, texts: Sequence[str]) -> Floats:
-        """The vector that was told for the text."""
+        """The vectors of passages."""
         return np.stack([self.vectors[text] for text in texts])
+
+    embed_queries = embed_documents
 
 
 class Dtrag(System):
-    """The index alone (ids and scores of the best 50 in scope), and the whole engine (the ten passages with texts)."""
+    """Candidates alone (ids and scores of the best 50 in scope), and the whole app (the ten passages with texts)."""
 
     name = "dtrag"
-    works = ("lexical", "engine lexical", "vectors", "hybrid")
+    works = ("candidates", "lexical", "vectors", "hybrid", "marked")
 
     def __init__(self, folder: Path, with_vectors: bool = True):
         super().__init__(folder)
@@ -68,8 +60,9 @@ class Dtrag(System):
         self._loop = asyncio.new_event_loop()
         self._exits = AsyncExitStack()
         self._numbers: dict[str, int] = {}
-        self._embedder = Known()
+        self._embedder = KnownVectors()
         self.nodes: dict[int, int] = {}
+        self.scope = EVERYTHING
         self.seconds: dict[str, float] = {}
 
     def run(self, awaitable: Awaitable[T]) -> T:
@@ -80,11 +73,11 @@ class Dtrag(System):
         self.run(self._build(collection))
 
     async def _build(self, collection: Collection) -> None:
-        settings = Settings.load(environ={}, data_dir=self.folder / "data", embedder="none", pool_size=8)
-        self._database: Database = await self._exits.enter_async_context(connect(settings))
-        self.index = PostgresIndex(self._database, 1024 * 2**20)
-        await PostgresIndexSettings(self._database).register(ANALYZER, self._embedder)
-        writer = PostgresWriter(self._database)
+        settings = Settings.load(environ={}, data_dir=self.folder / "data")
+        embedder = self._embedder if self._with_vectors else None
+        with mock.patch("dtrag.assembly.embedders.choose", lambda settings: embedder):
+            self.app: App = await self._exits.enter_async_context(open_app(settings))
+        writer = self.app._writer
         paths = {node: CategoryPath.parse(f"Node {node}") for node in range(1, 6)}
         taxonomy = await writer.ensure_paths(list(paths.values()))
         self.nodes = {node: taxonomy.find(path) or 0 for node, path in paths.items()}
@@ -92,21 +85,31 @@ class Dtrag(System):
         documents = self._documents(collection)
         while batch := list(itertools.islice(documents, BATCH)):
             await writer.write(batch)
+        await writer.tidy()
         self.seconds["words"] = time.perf_counter() - started
         if self._with_vectors:
-            await self._load_vectors(collection)
-        await writer.tidy()
-        self.engine = HybridSearchEngine(
-            self._embedder,
-            self.index,
-            enable_caching=False,
-            enable_reranking=False,
-            normalization="absolute",
-            scope=EVERYTHING,
-        )
-        await self.index.snapshot()
+            await self._fill()
+            self._embedder.vectors.clear()
+        await self.app.index.snapshot()
 
-    def _documents(self, collection: Collection):  # type: ignore[no-untyped-def]
+    async def _fill(self) -> None:
+        """The vectors; where there is a graph of them it is made afterwards, which takes a tenth of the time."""
+        started = time.perf_counter()
+        async with self.app.database.connection("owner") as connection:
+            cursor = await connection.execute(
+                "select indexdef from pg_indexes where indexname = 'embeddings_hnsw' and schemaname = 'dtrag'"
+            )
+            graph = await cursor.fetchone()
+            if graph is not None:
+                await connection.execute("drop index embeddings_hnsw")
+        await self.app.vectors.fill()
+        if graph is not None:
+            async with self.app.database.own_connection("owner") as connection:
+                await connection.execute("set maintenance_work_mem = '2GB'")
+                await connection.execute(graph["indexdef"].encode())
+        self.seconds["vectors"] = time.perf_counter() - started
+
+    def _documents(self, collection: Collection) -> Iterator[IndexedDocument]:
         known: dict[str, int] = {}
         for block in collection.blocks():
             for number, (text, node) in enumerate(zip(block.texts, block.nodes.tolist(), strict=True), block.first):
@@ -115,61 +118,57 @@ class Dtrag(System):
                 terms, counts = np.unique(ids, return_counts=True)
                 name = document_id(f"bench:{number}")
                 self._numbers[f"{name}:0"] = number
+                if self._with_vectors:
+                    self._embedder.vectors[text] = block.vectors[number - block.first]
                 chunk = IndexedChunk(Chunk(0, 0, len(text), text), "en", len(words), terms, counts.astype(np.float32))
                 document = ParsedDocument("", text, "text/plain")
                 yield IndexedDocument(name, name, f"bench:{number}", document, self.nodes[node], "en", b"x", (chunk,))
 
-    async def _load_vectors(self, collection: Collection) -> None:
-        started = time.perf_counter()
-        async with self._database.connection("owner") as connection:
-            await connection.execute("drop index embeddings_hnsw")
-            copy_in = "copy embeddings (document_id, ordinal, node_id, vec) from stdin with (format binary)"
-            async with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
-                copy.set_types(["uuid", "int4", "int4", "halfvec"])
-                for first, vectors, nodes in collection.vector_blocks():
-                    for number, (vector, node) in enumerate(zip(vectors, nodes.tolist(), strict=True), first):
-                        name = document_id(f"bench:{number}")
-                        await copy.write_row((name, 0, self.nodes[node], HalfVector(vector.astype(np.float16))))
-            await connection.execute("set maintenance_work_mem = '2GB'")
-            await connection.execute("set statement_timeout = 0")
-            await index_settings._shape_vectors(connection, 384)  # the index as dtrag makes it
-        self.seconds["vectors"] = time.perf_counter() - started
-
     def size(self) -> int:
         async def bytes_of() -> int:
-            async with self._database.connection("owner") as connection:
+            async with self.app.database.connection("owner") as connection:
                 cursor = await connection.execute(
-                    "select sum(pg_total_relation_size(c)) as bytes from unnest(array['lexical_index',"
-                    " 'lexical_segments', 'posting_pages', 'embeddings']::regclass[]) c"
+                    "select sum(pg_total_relation_size(c.oid)) as bytes from pg_class c"
+                    " where c.relnamespace = 'dtrag'::regnamespace and c.relkind in ('r', 'p')"
                 )
                 row = await cursor.fetchone()
-                return int(row["bytes"]) if row else 0
+            files = (self.folder / "data" / "search").rglob("*")
+            return int(row["bytes"] if row else 0) + sum(file.stat().st_size for file in files if file.is_file())
 
         return self.run(bytes_of())
 
-    async def answer(self, work: str, query: Query) -> list[int]:
-        """One query."""
-        if work == "lexical":
-            statistics = (await self.index.snapshot()).statistics
-            asked = LexicalQuery.of(weighted_terms(query.words), statistics)
-            found = await self.index.lexical(asked, EVERYTHING, SearchFilters(), WANTED)
-            return [self._numbers[key] for key in found]
-        if work == "vectors":
-            return list(map(self._numbers.__getitem__, await self._near(query.vector, EVERYTHING)))
-        mode = "lexical" if work == "engine lexical" else "hybrid"
-        self._embedder.vectors[query.words] = query.vector
-        results, _ = await self.engine.search(query.words, 10, mode=mode, highlight=False)
-        return [self._numbers[result.chunk_id] for result in results]
+    def processes(self) -> list[int]:
+        """PostgreSQL's."""
+        pid = int((next((self.folder / "data").rglob("postmaster.pid"))).read_text("utf-8").split()[0])
+        return [pid, *children_of(pid)]
 
-    async def _near(self, vector: Floats, scope: Scope) -> dict[str, float]:
-        return await self.index.vectors(vector, scope, SearchFilters(), WANTED)
+    async def answer(self, work: str, query: Query) -> list[int]:
+        """The answer to one query in the scope of the moment."""
+        if work == "candidates":
+            terms = weighted_terms(query.words)
+            await self.app.index.snapshot()
+            statistics = await self.app.index.statistics([term for term, _ in terms], self.scope)
+            lexical = LexicalQuery.of(terms, statistics)
+            keys = list(await self.app.index.lexical(lexical, self.scope, SearchFilters(), WANTED))
+        elif work == "vectors":
+            await self.app.index.snapshot()
+            space = self._embedder.id
+            keys = list(await self.app.index.vectors(query.vector, space, self.scope, SearchFilters(), WANTED))
+        else:
+            self._embedder.vectors[query.words] = query.vector
+            mode = "hybrid" if work == "marked" else work
+            marks = work == "marked"  # what peers do not do
+            results, _ = await self.app.search(query.words, 10, mode=mode, scope=self.scope, highlights=marks)
+            del self._embedder.vectors[query.words]
+            keys = [result.chunk_id for result in results]
+        return [self._numbers[key] for key in keys]
 
     def ask(self, work: str, query: Query) -> list[int]:
         return self.run(self.answer(work, query))
 
-    def scoped(self, vector: Floats, nodes: tuple[int, ...]) -> list[int]:
-        scope = Scope(frozenset(self.nodes[node] for node in nodes))
-        return [self._numbers[key] for key in self.run(self._near(vector, scope))]
+    def confine(self, nodes: tuple[int, ...]) -> None:
+        """Search in the passages of these nodes from now on; in all of them with ()."""
+        self.scope = Scope(frozenset(self.nodes[node] for node in nodes)) if nodes else EVERYTHING
 
     def timed(self, work: str, queries: Sequence[Query], clients: int) -> tuple[list[float], float]:
         async def all_of_them() -> tuple[list[float], float]:

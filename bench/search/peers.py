@@ -235,6 +235,9 @@ class PlainPostgres(System):
         ranks = [{number: 1 / (60 + rank) for rank, number in enumerate(found)} for found in (one, other)]
         return fused(*ranks)
 
+    def processes(self) -> list[int]:
+        return [self._connection.info.backend_pid]
+
     def close(self) -> None:
         self._connection.close()
         self._server.close()

@@ -16,12 +16,12 @@ mpl.rcParams["svg.hashsalt"] = "dtrag"  # the same figures make the same file
 import matplotlib.pyplot as plt  # noqa: E402 - after the choice of what draws
 
 SHOWN = {
-    ("dtrag", "lexical, 8 words"): "dtrag, 8 words",
-    ("dtrag", "lexical, 2 words"): "dtrag, 2 words",
-    ("tantivy", "lexical, 8 words"): "tantivy, 8 words",
-    ("tantivy", "lexical, 2 words"): "tantivy, 2 words",
-    ("dtrag", "vectors, 8 words"): "dtrag, vectors",
-    ("dtrag", "hybrid, 8 words"): "dtrag, hybrid",
+    ("dtrag", "words, candidates"): "dtrag, 8 words",
+    ("dtrag", "words, candidates, 2 words"): "dtrag, 2 words",
+    ("tantivy", "words, candidates"): "tantivy, 8 words",
+    ("tantivy", "words, candidates, 2 words"): "tantivy, 2 words",
+    ("dtrag", "vectors"): "dtrag, vectors",
+    ("dtrag", "hybrid, whole search"): "dtrag, hybrid",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -47,9 +48,9 @@ class System:
         """By both."""
         raise NotImplementedError
 
-    def scoped(self, vector: Floats, nodes: tuple[int, ...]) -> list[int]:
-        """By the cosine among the passages of these nodes; only systems with "scoped" in `works`."""
-        raise NotImplementedError
+    def processes(self) -> list[int]:
+        """Ids of the processes that work for it beside this one."""
+        return []
 
     def ask(self, work: str, query: Query) -> list[int]:
         """The answer to one query."""
@@ -75,6 +76,24 @@ class System:
 
     def close(self) -> None:
         """Give back what `build` has opened."""
+
+
+def processor_s(pids: Sequence[int]) -> float:
+    """Seconds of processor time that these processes have used, with their children that ended (Linux)."""
+    total = 0
+    for pid in pids:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        except FileNotFoundError:
+            continue
+        total += sum(map(int, fields[11:15]))
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def children_of(pid: int) -> list[int]:
+    """Ids of the running children of a process (Linux)."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text("utf-8").split()]
 
 
 def fused(lexical: dict[int, float], nearness: dict[int, float], wanted: int = WANTED) -> list[int]:
