@@ -1,4 +1,4 @@
-"""Writes documents: one transaction for each document, one flush to disk for each batch of them.
+"""Writes documents: one transaction for each that replaces another, one flush to disk for each batch of them.
 
 The documents of a batch are committed without waiting for the disk; then the statistics segment of the batch is
 committed with waiting. PostgreSQL's log is sequential, so that everything before that last commit is durable when it
@@ -268,23 +268,30 @@ class PostgresWriter(Store):
         segment_id: uuid.UUID,
         scope: Scope,
     ) -> None:
-        """Each document in a transaction of its own, without waiting for an answer between them."""
+        """New documents in one transaction, each of the others in its own; nothing waits for an answer in between.
+
+        What replaces a document, or is an edition, changes rows that other writers hold.
+        """
+        new = [document for document in documents if not document.replaces and document.edition is None]
+        others = [document for document in documents if document.replaces or document.edition is not None]
+        session = queries("session")
         try:
             async with connection.pipeline():
-                for document in documents:
-                    # Explicit, since everything that a pipeline sends at once would be one transaction.
-                    await connection.execute(queries("session")["begin"])
-                    origin = None
-                    if document.replaces:
-                        origin = await self._remove(connection, document.document_id, scope)
-                    for text, values in statements(document, segment_id):
-                        await connection.execute(text.encode(), values)
-                        await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
-                    if origin is not None:
-                        await _move_imagined(connection, document.document_id)
-                    await editions.written(connection, document.edition, document.node_id, origin)
-                    await editions.listed(connection, document)
-                    await connection.execute(queries("session")["commit"])
+                # Explicit, since everything that a pipeline sends at once would be one transaction.
+                for together in [*([new] if new else []), *([document] for document in others)]:
+                    await connection.execute(session["begin"])
+                    for document in together:
+                        origin = None
+                        if document.replaces:
+                            origin = await self._remove(connection, document.document_id, scope)
+                        for text, values in statements(document, segment_id):
+                            await connection.execute(text.encode(), values)
+                            await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
+                        if origin is not None:
+                            await _move_imagined(connection, document.document_id)
+                        await editions.written(connection, document.edition, document.node_id, origin)
+                        await editions.listed(connection, document)
+                    await connection.execute(session["commit"])
         except psycopg.Error:
             if not connection.closed:
                 await connection.rollback()
