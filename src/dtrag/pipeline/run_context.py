@@ -168,7 +168,8 @@ async def preceding_texts(passages: Sequence[SearchResult], run: Run, taxonomy: 
 async def question_statistics(
     question: str, run: Run, more: Iterable[tuple[int, float]] = ()
 ) -> tuple[IndexSnapshot, LexicalStatistics]:
-    """The state of the index, and the frequencies of the question's terms and `more` in the caller's scope."""
-    snapshot = await run.index.snapshot()
+    """The state of the index that the search has read last, and the frequencies of the question's terms and `more` in
+    the caller's scope."""
+    snapshot = run.index.latest or await run.index.snapshot()
     question_terms = {*content_terms(question), *(term for term, _ in (*weighted_terms(question), *more))}
     return snapshot, await run.index.statistics(question_terms, run.scope.resolved(snapshot.taxonomy))

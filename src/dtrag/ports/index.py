@@ -62,6 +62,10 @@ class IndexSnapshot:
         return bool(self.imagined if scope.nodes is None else self.imagined & scope.nodes)
 
 
+class IndexChanged(Exception):
+    """The index was written after the snapshot that a read is based on."""
+
+
 def check_identity(settings: Mapping[str, Any], analyzer: str) -> None:
     """Raise `IndexMismatch` when the index with these settings was built with another analyzer."""
     built_with = settings.get("analyzer", analyzer)
@@ -81,6 +85,10 @@ class Index(Protocol):
 
     A chunk id is `DOCUMENT_ID:ORDINAL`. All methods raise `DatabaseUnavailable` when the store cannot be reached.
     """
+
+    @property
+    def latest(self) -> IndexSnapshot | None:
+        """The snapshot that was read last, without a look whether there is a newer one; None before the first."""
 
     async def snapshot(self) -> IndexSnapshot:
         """Settings, term statistics and active taxonomy of one generation: that of the last committed write."""
@@ -169,12 +177,19 @@ class Index(Protocol):
         """Condition for filters and scope, and its parameters; values are never part of the text."""
 
     async def fetch(
-        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+        self,
+        chunk_ids: Sequence[str],
+        scope: Scope,
+        taxonomy: Taxonomy,
+        filters: SearchFilters = NO_FILTERS,
+        *,
+        version: tuple[int, int] | None = None,
     ) -> dict[str, SearchResult]:
         """Chunk id -> passage, without scores.
 
         Scope and filters are applied to the current state of the document, which may have changed since the search:
-        passages that no longer pass are absent.
+        passages that no longer pass are absent. Raises `IndexChanged` if `version` (that of a snapshot) is no longer
+        the index's once the passages are read.
         """
 
 

@@ -99,6 +99,9 @@ class QueryPack(Protocol):
     def suggested_words(self, reply: str) -> Sequence[str]:
         """The official words in the model's reply."""
 
+    def may_name(self, query: str, earlier: Sequence[str] = ()) -> bool:
+        """Whether `named` may find something, by the words of the query and of the `earlier` questions alone."""
+
     async def named(
         self,
         query: str,

@@ -137,7 +137,7 @@ class RegulationRanking:
             return self._mode == "on"
         with suppress(TimeoutError, DtragError):
             async with asyncio.timeout(SCOPE_SECONDS * timeout_multiplier()):
-                snapshot = await self._index.snapshot()
+                snapshot = self._index.latest or await self._index.snapshot()
                 return await self._contains_regulations(snapshot, viewer.resolved(snapshot.taxonomy))
         return False
 
@@ -149,6 +149,11 @@ class RegulationRanking:
         """The nouns in the model's reply."""
         return words_in(reply)
 
+    def may_name(self, query: str, earlier: Sequence[str] = ()) -> bool:
+        """Whether the query may name a provision, by its words alone."""
+        can_name = self._mode != "off" and self._collections is not None
+        return can_name and (may_refer(query) or may_refer("".join(earlier[-1:])))
+
     async def named(
         self,
         query: str,
@@ -159,11 +164,7 @@ class RegulationRanking:
         documents: Ids[str] = (),
     ) -> NamedPassages | None:
         """The provisions in scope that the query names; reads the names of the regulations only if it may name one."""
-        if (
-            self._mode == "off"
-            or self._collections is None
-            or not (may_refer(query) or may_refer("".join(earlier[-1:])))
-        ):
+        if self._collections is None or not self.may_name(query, earlier):
             return None
         if not await self._contains_regulations(snapshot, scope):
             return None

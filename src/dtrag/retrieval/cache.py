@@ -99,6 +99,11 @@ class ResultCache:
         with self._lock:
             self._store(cache_key(query, filters, top_k, context), _Entry.of(results, SearchMetrics()))
 
+    def holds(self, key: Hashable) -> bool:
+        """Whether `get_or_search` would return without a search of its own; not counted as a hit or a miss."""
+        with self._lock:
+            return key in self._entries or (asyncio.get_running_loop(), key) in self._running
+
     async def get_or_search(self, key: Hashable, search: Search) -> tuple[list[SearchResult], SearchMetrics, bool]:
         """The cached results, or those of `search`; and whether this caller was spared a search.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -21,7 +23,7 @@ from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import QueryCharacteristics, analyze_query
 from dtrag.current_app import active
 from dtrag.errors import InvalidInput
-from dtrag.ports import Embedder, Index, NamedPassages, QueryPack, check_identity, model_for
+from dtrag.ports import Embedder, Index, IndexChanged, NamedPassages, QueryPack, check_identity, model_for
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions, TimeLimits
 from dtrag.retrieval.engine_statistics import EnginePerformance, EngineStatistics
@@ -57,6 +59,10 @@ from dtrag.retrieval.search_runner import Results, Search, SearchRunner
 __all__ = ["MAX_QUERY", "MAX_TOP_K", "MODES", "HybridSearchEngine", "Mode"]
 
 
+LAST_ATTEMPT = 2
+"""Number of the attempt of a search, from 0, that is not repeated when the index changes meanwhile."""
+
+
 class EngineDescription(EngineChanges):
     """The values of `EngineConfig`, the names of the models, and the figures of the cache."""
 
@@ -76,9 +82,10 @@ class HybridSearchEngine:
     can be filtered by. `on_search` is called with the metrics of every answered search. Other arguments are those of
     `EngineConfig`.
 
-    Cache keys hold everything that results depend on, including the generation of the index. Every search reads the
-    generation first (one short round trip), so that it sees the writes of all processes. Raises `InvalidInput`, and
-    `NoActiveApp`.
+    Cache keys hold everything that results depend on, including the generation of the index. A search begins with the
+    snapshot in memory and reads the generation together with the texts; if that is newer, it starts again. So it sees
+    the writes of all processes, in one round trip. Before a cached result is returned, the generation is read alone.
+    Raises `InvalidInput`, and `NoActiveApp`.
     """
 
     def __init__(  # noqa: PLR0917 - the order of the acceptance documents
@@ -203,17 +210,29 @@ class HybridSearchEngine:
             )
             if not request.query.strip():
                 return self._answered(request, started, [], SearchMetrics())
-            search = await self._new_search(request, seconds)
-            run = partial(self._runner.run, search, self._retriever())
-            if not search.config.enable_caching or request.explain or request.choose_weights is not None:
-                return self._answered(request, started, *await run())
-            results, metrics, is_hit = await self._cache.get_or_search(self._cache_key(search), run)
-            return self._answered(request, started, results, _metrics_of_hit(metrics) if is_hit else metrics)
+            return self._answered(request, started, *await self._results(request, TimeLimits(self._config, seconds)))
 
-    async def _new_search(self, request: SearchArguments, seconds: float | None) -> Search:
-        """A search whose time starts now, in the present state of the index."""
-        config, limits = self._config, TimeLimits(self._config, seconds)
-        return Search(request, await self._target(request.filters, request.scope), config, limits)
+    async def _results(self, request: SearchArguments, limits: TimeLimits) -> Results:
+        """The results of the request in a state of the index that is not older than the call.
+
+        The first attempt takes the snapshot in memory, later ones that of the index then. The last one takes what
+        row-level security shows, though the index changes during it.
+        """
+        for attempt in itertools.count():
+            target = await self._target(request.filters, request.scope, from_memory=not attempt)
+            if attempt < LAST_ATTEMPT:
+                target = replace(target, version=target.snapshot.version)
+            search = Search(request, target, self._config, limits)
+            run = partial(self._runner.run, search, self._retriever())
+            with suppress(IndexChanged):
+                if not search.config.enable_caching or request.explain or request.choose_weights is not None:
+                    return await run()
+                key = self._cache_key(search)
+                if attempt or not self._cache.holds(key):
+                    results, metrics, is_hit = await self._cache.get_or_search(key, run)
+                    if attempt or not is_hit:
+                        return results, _metrics_of_hit(metrics) if is_hit else metrics
+        raise AssertionError("unreachable")
 
     @property
     def pack(self) -> QueryPack | None:
@@ -242,7 +261,7 @@ class HybridSearchEngine:
 
         `earlier` are the earlier questions of its conversation, `documents` the ids of those behind the answers.
         """
-        if self._pack is None:
+        if self._pack is None or not self._pack.may_name(query, earlier):
             return None
         target = await self._target(SearchFilters.parse(filters, self.filter_keys), self._viewer(scope))
         named = await self._pack.named(query, target.snapshot, target.scope, earlier=earlier, documents=documents)
@@ -254,13 +273,14 @@ class HybridSearchEngine:
     async def followed(
         self, passages: Sequence[SearchResult], filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None
     ) -> tuple[list[FollowedCitation], list[SearchResult]]:
-        """The citations in these passages of other provisions in scope, and the passages of those.
+        """The citations in these passages, which a search has just returned, and the passages that they cite, in scope.
 
         The metadata `cited_by` of a cited passage is the first provision that cites it.
         """
         if self._pack is None or not passages:
             return [], []
-        target = await self._target(SearchFilters.parse(filters, self.filter_keys), self._viewer(scope))
+        parsed = SearchFilters.parse(filters, self.filter_keys)
+        target = await self._target(parsed, self._viewer(scope), from_memory=True)
         followed = await self._pack.followed(passages, target.snapshot, target.scope)
         sources = {key: each.source for each in reversed(followed) for key in each.cited}
         cited = await self._passages.of_day(list(sources), target)
@@ -331,8 +351,9 @@ class HybridSearchEngine:
             mode="hybrid",
             filter_keys=self.filter_keys,
         )
-        search = await self._new_search(request, None)
-        search = replace(search, config=replace(search.config, enable_reranking=False))
+        config = replace(self._config, enable_reranking=False)
+        target = await self._target(request.filters, request.scope)
+        search = Search(request, target, config, TimeLimits(config, None))
         await asyncio.gather(*(self._runner.run(search, self._retriever()) for _ in range(searches)))
 
     async def notes_on(
@@ -478,8 +499,11 @@ class HybridSearchEngine:
         chosen = scope if scope is not None else self._scope
         return confinement.bounded(require_scope(chosen) if chosen is not None else None)
 
-    async def _target(self, filters: SearchFilters, viewer: Viewer) -> SearchTarget:
-        snapshot = await self._index.snapshot()
+    async def _target(self, filters: SearchFilters, viewer: Viewer, *, from_memory: bool = False) -> SearchTarget:
+        """The target in the present state of the index, or in the one in memory, which may be outdated."""
+        snapshot = self._index.latest if from_memory else None
+        if snapshot is None or snapshot.settings.get("analyzer", self._analyzer.id) != self._analyzer.id:
+            snapshot = await self._index.snapshot()
         check_identity(snapshot.settings, self._analyzer.id)
         self._taxonomy = snapshot.taxonomy
         return SearchTarget.of(snapshot, filters, viewer)

@@ -152,13 +152,15 @@ class SearchArguments:
 class SearchTarget:
     """One state of the index, and the documents in it that a search may return: those in `scope` that pass `filters`.
 
-    `caller` is the caller's scope before category filters narrowed it to `scope`.
+    `caller` is the caller's scope before category filters narrowed it to `scope`. `version` is that of the snapshot if
+    it must still be the index's when the texts are read, else None.
     """
 
     snapshot: IndexSnapshot
     caller: Scope
     scope: Scope
     filters: SearchFilters
+    version: tuple[int, int] | None = None
 
     @classmethod
     def of(cls, snapshot: IndexSnapshot, filters: SearchFilters, viewer: Viewer) -> SearchTarget:
@@ -167,8 +169,9 @@ class SearchTarget:
         return cls(snapshot, caller, filters.scope(snapshot.taxonomy, caller), replace(filters, paths=None))
 
     def today(self) -> SearchTarget:
-        """The same target with today's texts."""
-        return replace(self, caller=replace(self.caller, as_of=None), scope=replace(self.scope, as_of=None))
+        """The same target with today's texts, of whatever version."""
+        caller, scope = replace(self.caller, as_of=None), replace(self.scope, as_of=None)
+        return replace(self, caller=caller, scope=scope, version=None)
 
     def cache_key(self) -> Hashable:
         """A key that no other target has, and that changes with every write to the index."""

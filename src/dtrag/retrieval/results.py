@@ -62,15 +62,20 @@ class Passages:
 
     async def of_day(self, chunk_ids: Sequence[str], target: SearchTarget) -> dict[str, SearchResult]:
         """Chunk id -> passage, as `Index.fetch`; as of a day, without the words that are known to be newer."""
-        passages = await self._index.fetch(chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
+        passages = await self._index.fetch(
+            chunk_ids, target.scope, target.snapshot.taxonomy, target.filters, version=target.version
+        )
         day = target.scope.as_of
         if day is None or self._pack is None:
             return passages
         return {key: self._pack.of_day(passage, day) for key, passage in passages.items()}
 
     async def fetch(self, chunk_ids: Sequence[str], target: SearchTarget, ranking: Ranking) -> list[SearchResult]:
-        """The passages with the scores of the ranking, in the order of the ids; without those deleted since."""
-        if not chunk_ids:
+        """The passages with the scores of the ranking, in the order of the ids; without those deleted since.
+
+        Raises `IndexChanged` where the target requires its version, also for no ids.
+        """
+        if not chunk_ids and target.version is None:
             return []
         passages = await self.of_day(chunk_ids, target)
         lexical, vector = ranking.lexical.scores, ranking.vector.scores

@@ -21,7 +21,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.passage_title_mentions import title_key, title_number
-from dtrag.ports import Embedder, IndexSnapshot
+from dtrag.ports import Embedder, IndexChanged, IndexSnapshot
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class MemoryIndex:
     def __init__(self, rows: Sequence[Row], embedder: Embedder | None = None, taxonomy: Taxonomy | None = None) -> None:
         self.rows = {row.key: row for row in rows}
         self.settings: dict[str, Any] = {"generation": 1}
+        self.latest: IndexSnapshot | None = None
         self.taxonomy = taxonomy or Taxonomy("1")
         self.broken: dict[str, Exception] = {}
         self.vanished: set[str] = set()
@@ -93,7 +94,8 @@ class MemoryIndex:
 
     async def snapshot(self) -> IndexSnapshot:
         await self._enter("snapshot")
-        return IndexSnapshot(self.settings, self.statistics_, self.taxonomy)
+        self.latest = IndexSnapshot(dict(self.settings), self.statistics_, self.taxonomy)
+        return self.latest
 
     async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         await self._enter("lexical")
@@ -187,9 +189,17 @@ class MemoryIndex:
         return " and ".join(f"fits(:{name})" for name in parameters), parameters
 
     async def fetch(
-        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+        self,
+        chunk_ids: Sequence[str],
+        scope: Scope,
+        taxonomy: Taxonomy,
+        filters: SearchFilters = NO_FILTERS,
+        *,
+        version: tuple[int, int] | None = None,
     ) -> dict[str, SearchResult]:
         await self._enter("fetch")
+        if version not in {None, (self.settings["generation"], self.settings.get("vectors", 0))}:
+            raise IndexChanged
         seen = set(self._seen(scope, filters)) - self.vanished
         return {
             key: SearchResult(

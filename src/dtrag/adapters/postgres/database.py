@@ -14,7 +14,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import fields
-from functools import partial
+from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, LiteralString
@@ -55,6 +55,9 @@ CONNECT_TIMEOUT = 10
 """Longest time that a connection may take to be made when the database is opened, in seconds."""
 RECONNECT_TIMEOUT = 3
 """The same while it is in use: an answer waits for it."""
+
+CACHED_SCOPES = 256
+"""Scopes whose statement is cached."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -185,18 +188,28 @@ class Database:
     async def scoped(self, role: Role, scope: Scope) -> AsyncIterator[Connection]:
         """A connection in a transaction whose row-level security is limited to the scope."""
         async with self.connection(role) as connection, connection.pipeline(), connection.transaction():
-            await connection.execute(scope_statement(scope))
+            await connection.execute(scope_statement(scope.nodes))
             yield connection
+
+    async def read_all(self, scope: Scope, *statements: tuple[LiteralString, Values]) -> list[list[DictRow]]:
+        """All rows of each statement under row-level security, in one round trip; each sees what is committed by then.
+
+        The rows are fetched after the transaction: to wait for them inside it is a round trip more.
+        """
+        async with self.connection("reader") as connection:
+            async with connection.pipeline(), connection.transaction():
+                await connection.execute(scope_statement(scope.nodes))
+                cursors = [await connection.execute(statement, values, binary=True) for statement, values in statements]
+            return [await cursor.fetchall() for cursor in cursors]
 
     async def read(self, scope: Scope, statement: LiteralString, values: Values = None) -> list[DictRow]:
         """All rows of a statement under row-level security."""
-        async with self.scoped("reader", scope) as connection:
-            return await fetch(connection, statement, values)
+        return (await self.read_all(scope, (statement, values)))[0]
 
     async def read_row(self, scope: Scope, statement: LiteralString, values: Values = None) -> DictRow | None:
         """The first row of a statement under row-level security, or None."""
-        async with self.scoped("reader", scope) as connection:
-            return await fetch_row(connection, statement, values)
+        rows = await self.read(scope, statement, values)
+        return rows[0] if rows else None
 
     def require_space(self, adding: int = 0) -> None:
         """Raises `StorageFull` when `adding` bytes are too many for the disk. Deleting is never refused."""
@@ -254,12 +267,13 @@ def columns(value: DataclassInstance) -> dict[str, object]:
     return {declared.name: getattr(value, declared.name) for declared in fields(value)}
 
 
-def scope_statement(scope: Scope) -> sql.Composed:
+@lru_cache(CACHED_SCOPES)
+def scope_statement(nodes: frozenset[int] | None) -> bytes:
     """`set local` for the scope: a literal of its own statement, since a cluster forwards only that to its workers."""
-    if scope.nodes is None:
-        return sql.SQL(queries("session")["full_scope"]).format()
-    nodes = "{" + ",".join(str(int(node)) for node in sorted(scope.nodes)) + "}"
-    return sql.SQL(queries("session")["scope"]).format(nodes=sql.Literal(nodes))
+    if nodes is None:
+        return queries("session")["full_scope"].encode()
+    array = "{" + ",".join(str(int(node)) for node in sorted(nodes)) + "}"
+    return sql.SQL(queries("session")["scope"]).format(nodes=sql.Literal(array)).as_bytes(None)
 
 
 async def migrate(connection: AsyncConnection[Any]) -> int:

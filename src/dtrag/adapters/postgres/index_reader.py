@@ -7,7 +7,7 @@ import hashlib
 import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from pgvector import HalfVector
 from psycopg import sql
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres.database import EF_SEARCH, Database, fetch, fetch_row
+from dtrag.adapters.postgres.database import EF_SEARCH, Database, Values, fetch, fetch_row
 from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
 from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, Version, shown_address, version_of
@@ -30,7 +30,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.questions import weighted_terms
-from dtrag.ports import IndexSnapshot, valid_day
+from dtrag.ports import IndexChanged, IndexSnapshot, valid_day
 
 FAR = 2_000
 """Rows to skip beyond which sorting all documents of a list is faster than the index of its order (100,000 documents:
@@ -56,12 +56,17 @@ class PostgresIndex:
         self._strict_index = StrictIndex(database)
         self._contents = PassageCache()
 
+    @property
+    def latest(self) -> IndexSnapshot | None:
+        """The snapshot that was read last."""
+        return self._snapshot
+
     async def snapshot(self) -> IndexSnapshot:
         """The present state of the index; read again only when its generation changed."""
         async with self._database.connection("search") as connection:
             row = await fetch_row(connection, queries("search")["generation"])
         known = self._snapshot
-        if known is not None and row is not None and known.version == (row["generation"], row["vectors"]):
+        if known is not None and row is not None and known.version == _version(row):
             return known
         return await self._refreshed()
 
@@ -279,14 +284,21 @@ class PostgresIndex:
                 return _scores(await fetch(connection, statement, _named(parameters) | values))
 
     async def fetch(
-        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+        self,
+        chunk_ids: Sequence[str],
+        scope: Scope,
+        taxonomy: Taxonomy,
+        filters: SearchFilters = NO_FILTERS,
+        *,
+        version: tuple[int, int] | None = None,
     ) -> dict[str, SearchResult]:
         """The passages with these ids that the scope may see and the filters admit, without scores.
 
         A document may have been replaced since it was found: what it is now decides.
         """
         cached = self._contents.known(chunk_ids)
-        places, rows = await self._read_passages(list(cached), [key for key in chunk_ids if key not in cached], scope)
+        uncached = [key for key in chunk_ids if key not in cached]
+        places, rows = await self._read_passages(list(cached), uncached, scope, version)
         present = {
             key: (cached[key], node_id) for key, (node_id, version) in places.items() if cached[key].version == version
         }
@@ -307,21 +319,26 @@ class PostgresIndex:
         }
 
     async def _read_passages(
-        self, cached: Sequence[str], uncached: Sequence[str], scope: Scope
+        self,
+        cached: Sequence[str],
+        uncached: Sequence[str],
+        scope: Scope,
+        version: tuple[int, int] | None = None,
     ) -> tuple[dict[str, tuple[int, Version]], list[DictRow]]:
         """Node and present version of the first passages and complete rows of the others, as far as they are in scope.
 
-        Both statements are sent together.
+        The generation is read after them: if it is that of `version` then, so it was when they were read.
         """
-        statements = queries("content")
-        async with self._database.scoped("reader", scope) as connection:
-            versions = contents = None
-            if cached:
-                versions = await connection.execute(statements["versions_by_key"], _keys(cached), binary=True)
-            if uncached:
-                contents = await connection.execute(statements["chunks_by_key"], _keys(uncached), binary=True)
-            places = await versions.fetchall() if versions is not None else []
-            rows = await contents.fetchall() if contents is not None else []
+        statements, keyed = queries("content"), (("versions_by_key", cached), ("chunks_by_key", uncached))
+        reads: list[tuple[LiteralString, Values]] = [(statements[name], _keys(keys)) for name, keys in keyed if keys]
+        if version is not None:
+            reads.append((queries("search")["generation"], None))
+        if not reads:
+            return {}, []
+        results = await self._database.read_all(scope, *reads)
+        if version is not None and _version(results.pop()[0]) != version:
+            raise IndexChanged
+        places, rows = results.pop(0) if cached else [], results.pop() if uncached else []
         return {cached[row["number"] - 1]: (row["node_id"], version_of(row)) for row in places}, rows
 
     async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
@@ -444,6 +461,10 @@ def _scores(rows: Iterable[DictRow]) -> dict[str, float]:
 
 def _address(row: DictRow, scope: Scope) -> str:
     return shown_address(row["source_uri"], row["source_path"], server_paths=scope.server_paths)
+
+
+def _version(row: DictRow) -> tuple[int, int]:
+    return row["generation"], row["vectors"]
 
 
 def _listed(listing: DocumentListing, scope: Scope) -> dict[str, object]:
