@@ -313,6 +313,7 @@ class App:
         if self.settings.regulations != "off":
             with suppress(DtragError):
                 await read_ahead(self.index, self._collections)
+                await self.regulations.citations()
 
     async def warm(self) -> None:
         """Load every model, make connections to the database, and read the index."""

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -19,7 +20,8 @@ from dtrag.core.access.confinement import confined
 from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope, Viewer
 from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.chat import Message
-from dtrag.core.provisions import Amendment
+from dtrag.core.editions import parse_date
+from dtrag.core.provisions import Amendment, ProvisionCitation
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.pipeline.retrieve import paths_in_active_tree
@@ -27,6 +29,7 @@ from dtrag.pipeline.run_context import Run
 from dtrag.pipeline.state import PipelineState
 from dtrag.ports import IndexSnapshot
 from dtrag.regulations.collection_reader import CollectionReader, read_ahead
+from dtrag.regulations.korean.citations import citations
 from dtrag.regulations.korean.collection import CitableProvision, Collection
 from dtrag.regulations.korean.lexicon import Lexicon, built_in
 from dtrag.regulations.pack import RegulationRanking
@@ -272,6 +275,43 @@ async def test_concurrent_questions_read_the_collection_once(app: App, monkeypat
     collections = await asyncio.gather(*(reader.read(snapshot, EVERYTHING) for _ in range(20)))
     assert len(lists) == 1
     assert all(collection is collections[0] for collection in collections)
+
+
+async def test_a_collection_outlives_writes_that_do_not_change_it(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither another document nor a day in the same period lets citations be read again; another text of a
+    regulation only its own."""
+
+    async def collection(day: str | None = None) -> Collection:
+        scope = EVERYTHING.at(parse_date("as_of", day))
+        return await app._collections.read(await app.index.snapshot(), scope)
+
+    async def written(name: str, text: str) -> None:
+        (tmp_path / name).write_text(text, "utf-8")
+        await app.ingest(tmp_path / name, "Later")
+
+    rule = "# 활주로규정\n\n## 제1조(목적)\n\n{}\n\n## 제2조(점검)\n\n학칙 제1조와 제1조에 따른다.\n"
+    await written("rule.md", rule.format("활주로의 점검을 정한다."))
+    before, listed = await collection(), await app.regulations.citations()
+    texts: list[str] = []
+
+    def watched(text: str, *arguments: Any) -> list[ProvisionCitation]:
+        texts.append(text)
+        return citations(text, *arguments)
+
+    monkeypatch.setattr("dtrag.regulations.korean.collection.citations", watched)
+    await written("note.txt", "The kettle whistles.")
+    assert await collection() is before is await collection("2099-01-01")
+    assert await app.regulations.citations() == listed and not texts
+    await written("rule.md", rule.format("활주로의 점검은 제2조에 따른다."))
+    after = await collection()
+    assert after is not before and after.catalog is before.catalog
+    assert [row.text for row in await app.regulations.citations("활주로규정")] == ["제2조", "학칙 제1조와 제1조"]
+    assert len(await app.regulations.citations()) == len(listed) + 1
+    assert texts == ["활주로의 점검은 제2조에 따른다."]
+    await written("rule.md", rule.format("활주로의 점검은 제2조에 따른다.") + "\n## 제3조(기록)\n\n기록한다.\n")
+    assert (await collection()).catalog is not before.catalog
 
 
 async def test_loading_the_app_reads_regulations_ahead(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Generic, TypeVar, cast, overload
 
 from dtrag.core.access.scope import Scope
@@ -188,41 +189,36 @@ async def _cited_names(
 ) -> dict[str, Sequence[str]]:
     """Name -> names of the provisions that it cites; none for one that has been deleted since.
 
-    The text of a provision is read once for each state of the index. Long texts are read in a thread, so that other
-    requests need not wait; when the caller's time ends before that, a later search finds the result.
+    The text of a provision is read once for each collection. Long texts are read in a thread, so that other requests
+    need not wait; when the caller's time ends before that, a later search finds the result.
     """
-    names: dict[str, Sequence[str]] = {}
-    unread: list[CitableProvision] = []
-    for source in sources:
-        cached = collection.cached_cited_names(source)
-        if cached is None:
-            unread.append(source)
-        else:
-            names[source.name] = cached
+    cached = {source.name: collection.cached_cited_names(source, caller.as_of) for source in sources}
+    names = {name: cited for name, cited in cached.items() if cited is not None}
+    unread = [source for source in sources if source.name not in names]
     if unread:
-        texts = await _texts(index, unread, snapshot, caller)
-        if sum(map(len, texts.values())) > INLINE_CHARACTERS:
-            names |= await asyncio.to_thread(_read_names, collection, unread, texts)
+        keys = [key for source in unread for key in source.chunk_ids]
+        passages = await fetch_of_day(index, keys, caller, snapshot.taxonomy)
+        if sum(len(passage.text) for passage in passages.values()) > INLINE_CHARACTERS:
+            names |= await asyncio.to_thread(read_cited_names, collection, unread, passages, caller.as_of)
         else:
-            names |= _read_names(collection, unread, texts)
+            names |= read_cited_names(collection, unread, passages, caller.as_of)
     return names
 
 
-def _read_names(
-    collection: Collection, sources: Sequence[CitableProvision], texts: Mapping[str, str]
+def read_cited_names(
+    collection: Collection,
+    sources: Sequence[CitableProvision],
+    passages: Mapping[str, SearchResult],
+    day: date | None,
 ) -> dict[str, Sequence[str]]:
-    return {source.name: collection.cited_names(source, texts[source.name]) for source in sources}
-
-
-async def _texts(
-    index: Index, sources: Sequence[CitableProvision], snapshot: IndexSnapshot, caller: Scope
-) -> dict[str, str]:
-    """Name -> text of the provision; "" for one that has been deleted since."""
-    keys = [key for source in sources for key in source.chunk_ids]
-    passages = await fetch_of_day(index, keys, caller, snapshot.taxonomy)
-    return {
-        source.name: "\n".join(passages[key].text for key in source.chunk_ids if key in passages) for source in sources
-    }
+    """Name -> names of the provisions that it cites; cached where all its passages are there."""
+    names: dict[str, Sequence[str]] = {}
+    for source in sources:
+        pieces = [passages[key].text for key in source.chunk_ids if key in passages]
+        names[source.name] = collection.cited_names(source, "\n".join(pieces))
+        if len(pieces) == len(source.chunk_ids):
+            collection.remember_cited_names(source, day, names[source.name])
+    return names
 
 
 def _cited_sources(

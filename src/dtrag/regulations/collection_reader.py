@@ -15,6 +15,7 @@ from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import SearchResult
 from dtrag.core.provisions import RegulationText
 from dtrag.ports import Index, IndexSnapshot, RegulationStore, valid_day
+from dtrag.regulations.citation_hops import read_cited_names
 from dtrag.regulations.korean.collection import CitableProvision, Collection, Regulation
 from dtrag.regulations.korean.term_coverage import CACHED_ARTICLES, article_terms
 
@@ -29,13 +30,15 @@ READ_AT_ONCE = 64
 class CollectionReader:
     """Collections by state of the index and scope.
 
-    After every change of the index or the taxonomy, the database lists the regulations of a scope again. A regulation
-    itself is read again only when its text has changed.
+    After every change of the index or the taxonomy, and on another day, the database lists the regulations of a scope
+    again. Where they are the same, so is the collection, with all that was read in it; a regulation itself is read
+    again only when its document was written again.
     """
 
     def __init__(self, store: RegulationStore) -> None:
         self._store = store
         self._collections: LRUCache[Hashable, Collection] = LRUCache(CACHED_COLLECTIONS)
+        self._by_versions: LRUCache[tuple[tuple[uuid.UUID, bytes], ...], Collection] = LRUCache(CACHED_COLLECTIONS)
         self._regulations: LRUCache[tuple[uuid.UUID, bytes], Regulation] = LRUCache(CACHED_REGULATIONS)
         self._reading = asyncio.Lock()
 
@@ -55,6 +58,15 @@ class CollectionReader:
 
     async def _read(self, scope: Scope) -> Collection:
         versions = await self._store.versions(scope)
+        key = tuple(versions.items())
+        collection = self._by_versions.get(key)
+        if collection is None:
+            collection = await self._of_versions(versions, scope)
+            if len(collection.by_chunk) == len(versions):  # none was deleted in between
+                self._by_versions[key] = collection
+        return collection
+
+    async def _of_versions(self, versions: Mapping[uuid.UUID, bytes], scope: Scope) -> Collection:
         regulations = {
             key: regulation
             for key, version in versions.items()
@@ -67,7 +79,7 @@ class CollectionReader:
                 regulations[regulation.document_id] = regulation
                 self._regulations[regulation.document_id, versions[regulation.document_id]] = regulation
         present = [regulations[key] for key in versions if key in regulations]
-        return await asyncio.to_thread(Collection.of, present)
+        return await asyncio.to_thread(Collection.of, present, list(self._by_versions.values()))
 
 
 def _without_texts(texts: Sequence[RegulationText]) -> list[Regulation]:
@@ -109,5 +121,4 @@ def _analyse(collection: Collection, sources: Sequence[CitableProvision], passag
         if pieces:
             metadata = pieces[0].metadata
             article_terms(str(metadata.get("regulation") or ""), str(metadata.get("article_title") or ""), "", text)
-        if collection.cached_cited_names(source) is None:
-            collection.cited_names(source, text)
+    read_cited_names(collection, sources, passages, None)

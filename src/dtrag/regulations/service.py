@@ -217,9 +217,9 @@ class Regulations:
         With `to` only those of that provision (`학칙 제21조`) in others: who cites it; with `kind` only those of that
         kind (`missing`). Raises `NotFound` for an unknown name.
         """
-        snapshot, within, collection = await self._collection(scope, as_of)
+        _, within, collection = await self._collection(scope, as_of)
         only = collection.named(regulation) if regulation is not None else None
-        cached = await self._citations_of(snapshot, within, collection, only)
+        cached = await self._citations_of(within, collection, only)
         target = find_provision(to, collection).name if to is not None else None
         return [
             citation
@@ -229,26 +229,30 @@ class Regulations:
         ]
 
     async def _citations_of(
-        self, snapshot: IndexSnapshot, within: Scope, collection: Collection, only: Regulation | None
+        self, within: Scope, collection: Collection, only: Regulation | None
     ) -> Sequence[ProvisionCitation]:
-        key = _list_key(snapshot, within, only)
+        key = (collection, only.document_id if only is not None else None)
         cached = self._citations.get(key)
         if cached is None:
-            cached = self._citations[key] = await self._read_citations(collection, only, within)
+            cached, is_complete = await self._read_citations(collection, only, within)
+            if is_complete:
+                self._citations[key] = cached
         return cached
 
     async def _read_citations(
         self, collection: Collection, only: Regulation | None, within: Scope
-    ) -> Sequence[ProvisionCitation]:
+    ) -> tuple[Sequence[ProvisionCitation], bool]:
+        """The citations, without those of regulations that were replaced meanwhile; and whether none was."""
         by_document: dict[uuid.UUID, list[CitableProvision]] = {}
         for source in collection.sources.values():
             if only is None or source.regulation.name == only.name:
                 by_document.setdefault(source.regulation.document_id, []).append(source)
-        keys, citations = list(by_document), list[ProvisionCitation]()
+        keys, citations, current = list(by_document), list[ProvisionCitation](), 0
         for first in range(0, len(keys), READ_AT_ONCE):
-            for text in await self._store.read(keys[first : first + READ_AT_ONCE], within):
-                citations += await asyncio.to_thread(_citations, collection, by_document[text.document_id], text)
-        return citations
+            texts = await self._store.read(keys[first : first + READ_AT_ONCE], within)
+            current += sum(text.provisions == collection.by_chunk[text.document_id].provisions for text in texts)
+            citations += await asyncio.to_thread(_citations, collection, by_document, texts)
+        return citations, current == len(keys)
 
     async def diff(
         self, regulation: str, before: date | str, after: date | str, *, scope: Viewer | None = None
@@ -276,7 +280,7 @@ class Regulations:
         key = _list_key(snapshot, within, only)
         cached = self._stale.get(key)
         if cached is None:
-            citations = await self._citations_of(snapshot, within, collection, only)
+            citations = await self._citations_of(within, collection, only)
             cached = self._stale[key] = await stale_citations(citations, collection, self._store, within)
         return list(cached)
 
@@ -421,12 +425,15 @@ def _require_text_of_day(source: CitableProvision, within: Scope) -> None:
 
 
 def _citations(
-    collection: Collection, sources: Iterable[CitableProvision], regulation: RegulationText
+    collection: Collection,
+    sources: Mapping[uuid.UUID, Iterable[CitableProvision]],
+    regulations: Sequence[RegulationText],
 ) -> list[ProvisionCitation]:
-    """The citations of one regulation's provisions; none when it was replaced since the collection was read."""
+    """The citations of the regulations' provisions; none of one that was replaced since the collection was read."""
     return [
         citation
-        for source in sources
+        for regulation in regulations
+        for source in sources[regulation.document_id]
         if source.regulation.provisions == regulation.provisions
         for citation in collection.citations_of(source, _texts(source, regulation))
     ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
+import uuid
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from dtrag.core.editions import folded_name
+from dtrag.core.provisions import ProvisionCitation
 from dtrag.core.text.patterns import DIGITS, explained
 from dtrag.regulations.korean import citation_patterns as patterns
 from dtrag.regulations.korean.citation_patterns import PREFIXES
@@ -18,6 +21,7 @@ from dtrag.regulations.korean.spelling import letters, within_one
 Number = tuple[int, int]
 """Number and minor number of an article: 제15조의2 is (15, 2), 제15조 is (15, 0)."""
 
+_ByFirstLetters = Mapping[str, Sequence[str]]
 AppendixKey = tuple[str, tuple[int, ...]]
 """The kind of an appendix (별표) and its numbers."""
 
@@ -160,17 +164,24 @@ class Catalog:
                 return owner
         return None
 
+    def by_first_letters(
+        self, source: Outline | None
+    ) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+        """First letters -> names, the longest first; and those without the organisation that `source` shares."""
+        return self._by_start, self._names_of_same_organisation(source) if source else {}
+
     def end_of_name(self, folded: str, start: int, source: Outline | None) -> Iterator[int]:
         """Where names that start here end in a folded text, the longest first, also without the shared organisation."""
         first = folded[start : start + FIRST_LETTERS]
-        for names in (self._by_start, self._names_of_same_organisation(source) if source else {}):
-            yield from (start + len(name) for name in names.get(first, ()) if folded.startswith(name, start))
+        candidates = chain.from_iterable(names.get(first, ()) for names in self.by_first_letters(source))
+        return (start + len(name) for name in candidates if folded.startswith(name, start))
 
     def _names_of_same_organisation(self, source: Outline) -> Mapping[str, Sequence[str]]:
-        own = folded_name(source.name)
-        if own not in self._of_organisations:
-            shared = ((name, _shared_length(own, name)) for name in self.by_name)
-            self._of_organisations[own] = _by_first_letters(
+        names = self._of_organisations.get(source.name)
+        if names is None:
+            own = folded_name(source.name)
+            shared = ((name, _shared_length(own, name)) for name in self._by_two_letters.get(own[:2], ()))
+            names = self._of_organisations[source.name] = _by_first_letters(
                 {
                     name[length:]
                     for name, most in shared
@@ -178,7 +189,20 @@ class Catalog:
                     if len(name) - length >= MIN_SHARED_LENGTH
                 }
             )
-        return self._of_organisations[own]
+        return names
+
+    @functools.cached_property
+    def citations_read(self) -> dict[tuple[uuid.UUID, str, bytes], Sequence[ProvisionCitation]]:
+        """Document, label and hash of a text -> its citations, as far as they were read with this catalog."""
+        return {}
+
+    @functools.cached_property
+    def _by_two_letters(self) -> Mapping[str, Sequence[str]]:
+        """The names by their first two letters: the least that a name and that of its organisation share."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for name in self.by_name:
+            names[name[:2]].append(name)
+        return names
 
     @functools.cached_property
     def _stems(self) -> tuple[Sequence[tuple[str, Outline]], Mapping[str, Sequence[int]]]:

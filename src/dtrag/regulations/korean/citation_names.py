@@ -15,7 +15,7 @@ from dataclasses import replace
 from dtrag.core.editions import folded_name
 from dtrag.core.text.patterns import WORD, explained
 from dtrag.regulations.korean import citation_patterns as patterns
-from dtrag.regulations.korean.catalog import ENDING, NOT_NAMES, Catalog, Name, Outline, abolished_rules
+from dtrag.regulations.korean.catalog import ENDING, FIRST_LETTERS, NOT_NAMES, Catalog, Name, Outline, abolished_rules
 from dtrag.regulations.korean.citation_patterns import DOTS, SPACE
 
 LONG_NAME_WORDS = 3
@@ -101,6 +101,7 @@ _DECREES = frozenset(
 )
 _WORD_START = re.compile(r"(?<![가-힣A-Za-z0-9])[가-힣A-Za-z0-9]")
 _SKIPPED = frozenset(f" \t\u00a0\u3000{DOTS}")
+_SKIPS = re.compile(f"[{''.join(_SKIPPED)}]+")
 
 
 class NameFinder:
@@ -135,11 +136,14 @@ class NameFinder:
     def _of_collection(self, folded: str, places: Sequence[int], *, is_provision: bool) -> Iterator[Name]:
         """The names of the catalog, with or without blanks in them, and of what its regulations replaced."""
         behind = 0
+        names, own_names = self._catalog.by_first_letters(self._source)
+        all_prefixes = self._catalog.prefixes
         for match in _WORD_START.finditer(self._text):
             start = bisect_left(places, match.start())
-            if start < behind:
+            first, prefixes = folded[start : start + FIRST_LETTERS], all_prefixes.get(folded[start], ())
+            if start < behind or not (prefixes or first in names or first in own_names):
                 continue
-            for prefix in ("", *self._catalog.prefixes.get(match.group(), ())):
+            for prefix in ("", *prefixes):
                 name = self._known_at(folded, places, start, prefix, is_provision=is_provision)
                 if name is not None:
                     yield name
@@ -469,7 +473,7 @@ def _folded(name: str) -> str:
 def _folded_with_places(text: str) -> tuple[str, list[int]]:
     """The text without blanks and middle dots, and the position in the text of each of its characters."""
     places = [place for place, character in enumerate(text) if character not in _SKIPPED]
-    return "".join(text[place] for place in places), places
+    return _SKIPS.sub("", text), places
 
 
 def _outer_words(name: str) -> int:

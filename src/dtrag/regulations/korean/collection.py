@@ -9,6 +9,9 @@ import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
+from hashlib import blake2b
+from itertools import chain
 
 from dtrag.core.editions import folded_name
 from dtrag.core.provisions import Amendment, Provision, ProvisionCitation, RegulationText
@@ -42,8 +45,8 @@ SUGGESTIONS = 3
 MIN_SIMILARITY = 0.5
 MAX_LISTED = 12
 """Ranges of articles in the message about an unknown article."""
-CACHED_CITATIONS = 8_192
-"""Provisions of one collection whose citations are cached."""
+CACHED_CITATIONS = 16_384
+"""Texts of provisions whose citations are cached for one catalog: a book has 6,000, and most cite nothing."""
 ADDENDUM = "부칙"
 _DIVISION_LINE = re.compile(r"(?m)^[ \t#*]*+(?P<text>제\s?(?P<number>\d{1,3})\s?(?P<kind>[편장절관])[^\n]{0,120})$")
 NO_PASSAGE = -1
@@ -162,7 +165,7 @@ class CitableProvision:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Collection:
     """Regulations with their catalog; the name of two regulations means the first one."""
 
@@ -172,9 +175,24 @@ class Collection:
     by_chunk: Mapping[uuid.UUID, Regulation]
 
     @classmethod
-    def of(cls, regulations: Iterable[Regulation]) -> Collection:
-        """The collection of these regulations, in their order."""
+    def of(cls, regulations: Iterable[Regulation], known: Iterable[Collection] = ()) -> Collection:
+        """The collection of these regulations, in their order.
+
+        One of the `known` ones in which the same can be cited lends its catalog, with the citations read so far.
+        """
         main, all_editions = _by_work(regulations)
+        outlines = [regulation.outline for regulation in main]
+        same = next((other for other in known if [each.outline for each in other.regulations] == outlines), None)
+        if same is not None:
+            # Outlines are known by their identity: each regulation has that of the lent catalog, in a single copy.
+            lent = {id(own): other.outline for own, other in zip(outlines, same.regulations, strict=True)}
+            copies = {
+                id(each): replace(each, outline=lent[id(each.outline)])
+                for each in (*main, *chain.from_iterable(all_editions.values()))
+            }
+            main = tuple(copies[id(each)] for each in main)
+            all_editions = {key: tuple(copies[id(each)] for each in own) for key, own in all_editions.items()}
+        catalog = same.catalog if same is not None else Catalog.of(outlines)
         sources: dict[str, CitableProvision] = {}
         named: set[str] = set()
         for regulation in main:
@@ -187,7 +205,7 @@ class Collection:
                         sources[source.name] = source
         by_chunk = {regulation.document_id: regulation for regulation in main}
         by_chunk |= {edition.document_id: edition for editions in all_editions.values() for edition in editions}
-        return cls(main, Catalog.of(regulation.outline for regulation in main), sources, by_chunk)
+        return cls(main, catalog, sources, by_chunk)
 
     @functools.cached_property
     def _by_folded_name(self) -> dict[str, CitableProvision]:
@@ -217,21 +235,34 @@ class Collection:
     def cited_names(self, source: CitableProvision, text: str) -> tuple[str, ...]:
         """Names of the provisions that the source cites, each as often as it does; `text` is its text.
 
-        Caches them for `cached_cited_names`. Takes a second for a text of a million characters; may run in a thread.
+        Takes a second for a text of a million characters; may run in a thread.
         """
-        outline, label = source.regulation.outline, source.provisions[0].label
-        names = tuple(name for citation in citations(text, outline, label, self.catalog) for name in citation.targets)
+        read = self.citations_in(source.regulation, source.provisions[0].label, text)
+        return tuple(name for citation in read for name in citation.targets)
+
+    def citations_in(self, regulation: Regulation, label: str, text: str) -> Sequence[ProvisionCitation]:
+        """The citations in a text of a provision of the regulation; cached with the catalog, by the text."""
+        cache = self.catalog.citations_read
+        key = (regulation.document_id, label, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        read = cache.get(key)
+        if read is None:
+            if len(cache) >= CACHED_CITATIONS:
+                cache.clear()
+            read = cache[key] = tuple(citations(text, regulation.outline, label, self.catalog))
+        return read
+
+    def remember_cited_names(self, source: CitableProvision, day: date | None, names: Sequence[str]) -> None:
+        """Cache what `cited_names` returned for the whole text of the source, as of a day."""
         if len(self._cited_names) >= CACHED_CITATIONS:
             self._cited_names.clear()
-        self._cited_names[_place(source)] = names
-        return names
+        self._cited_names[_place(source), day] = names
 
-    def cached_cited_names(self, source: CitableProvision) -> tuple[str, ...] | None:
-        """What `cited_names` returned for the source; None when it has not been called, or not lately."""
-        return self._cited_names.get(_place(source))
+    def cached_cited_names(self, source: CitableProvision, day: date | None) -> Sequence[str] | None:
+        """What was remembered for the source, as of a day; None without that."""
+        return self._cited_names.get((_place(source), day))
 
     @functools.cached_property
-    def _cited_names(self) -> dict[_Place, tuple[str, ...]]:
+    def _cited_names(self) -> dict[tuple[_Place, date | None], Sequence[str]]:
         return {}
 
     def named(self, name: str) -> Regulation:
@@ -278,7 +309,7 @@ class Collection:
         """The citations in the texts of a source's provisions; offsets count in the texts joined by `BETWEEN`."""
         offset = 0
         for provision, text in zip(source.provisions, texts, strict=True):
-            for citation in citations(text, source.regulation.outline, provision.label, self.catalog):
+            for citation in self.citations_in(source.regulation, provision.label, text):
                 start, end = offset + citation.start, offset + citation.end
                 yield replace(citation, source=source.name, start=start, end=end)
             offset += len(text) + len(BETWEEN)
@@ -473,7 +504,7 @@ def _names(collection: Collection, source: CitableProvision, text: str) -> tuple
     names: dict[str, None] = {}
     for provision in source.provisions:
         for part in (*_RELATED.findall(provision.title), text[provision.start : provision.end]):
-            for citation in citations(part, source.regulation.outline, provision.label, collection.catalog):
+            for citation in collection.citations_in(source.regulation, provision.label, part):
                 names |= dict.fromkeys(citation.targets)
     names.pop(source.name, None)
     return tuple(names)

@@ -2,9 +2,9 @@
 
 -- name: versions
 -- Of the editions of a work those with valid passages: two where articles of the newer one take effect later. The passages
--- that are valid are part of the version.
+-- that are valid are part of the version, and so is the time of writing: no version comes back.
 select d.document_id,
-       d.fingerprint || coalesce(v.passages, ''::bytea)
+       d.fingerprint || timestamptz_send(d.processed_at) || coalesce(v.passages, ''::bytea)
            || coalesce(int4send(d.superseded_from - date '1970-01-01'), ''::bytea) as fingerprint
 from documents d
 left join (
