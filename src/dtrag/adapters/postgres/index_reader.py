@@ -202,6 +202,7 @@ class PostgresIndex:
 
     async def close(self) -> None:
         """Stop the background work."""
+        await self._postings.close()
         await self._strict_index.close()
 
     async def vectors(

@@ -24,6 +24,7 @@ from psycopg.rows import DictRow
 from dtrag.adapters.postgres import editions
 from dtrag.adapters.postgres.database import Connection, Database, Store, fetch, fetch_row
 from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS, merge, recover, tidy
+from dtrag.adapters.postgres.lexical.posting_files import make_files
 from dtrag.adapters.postgres.lexical.rows import forward_rows, is_counted, subtract, write_segment
 from dtrag.adapters.postgres.queries import Lock, lock, queries, uuid_key
 from dtrag.adapters.postgres.rows import draft_of, statements
@@ -239,6 +240,7 @@ class PostgresWriter(Store):
     async def tidy(self) -> None:
         """After a run of writes: what keeps the index quick."""
         await tidy(self._database)
+        await make_files(self._database)
 
     @asynccontextmanager
     async def _batch(self, connection: Connection, segment_id: uuid.UUID) -> AsyncIterator[None]:

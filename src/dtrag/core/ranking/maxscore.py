@@ -33,23 +33,33 @@ class Postings:
     """The passages of one segment that contain one term.
 
     `chunks` (int32, ascending) with `frequencies` (uint8, parallel); or, for a common term, `chunks` None and
-    `frequencies` of every passage, 0 where the term is absent.
+    `frequencies` of every passage, 0 where the term is absent. `highest` is the stored bound of the impacts, if any.
     """
 
     __slots__ = ("_bound", "_bound_for", "chunks", "count", "frequencies")
 
-    def __init__(self, run: NDArray[np.void], size: int):
-        self.count = len(run)
-        self._bound = np.float32(0)
+    def __init__(
+        self,
+        count: int,
+        chunks: Numbers | None,
+        frequencies: NDArray[np.uint8],
+        highest: np.float32 | None = None,
+    ):
+        self.count = count
+        self.chunks = chunks
+        self.frequencies = frequencies
+        self._bound = highest
         # Weak: a term that is not queried again must not keep the lengths of an old generation in memory.
-        self._bound_for: Callable[[], Floats | None] = _no_lengths
-        self.chunks: Numbers | None = None
-        if self.count > DENSE_SHARE * size:
-            self.frequencies = np.zeros(size, np.uint8)
-            self.frequencies[run["chunk"]] = run["frequency"]
-        else:
-            self.chunks = run["chunk"].astype(np.int32)
-            self.frequencies = run["frequency"].copy()
+        self._bound_for: Callable[[], Floats | None] | None = None
+
+    @classmethod
+    def of(cls, run: NDArray[np.void], size: int) -> Postings:
+        """The postings of a run (dtype POSTINGS) of a segment with `size` passages."""
+        if len(run) > DENSE_SHARE * size:
+            frequencies = np.zeros(size, np.uint8)
+            frequencies[run["chunk"]] = run["frequency"]
+            return cls(len(run), None, frequencies)
+        return cls(len(run), run["chunk"].astype(np.int32), run["frequency"].copy())
 
     @property
     def nbytes(self) -> int:
@@ -57,18 +67,18 @@ class Postings:
         return self.frequencies.nbytes + (self.chunks.nbytes if self.chunks is not None else 0) + 200
 
     def bound(self, damped: Floats) -> np.float32:
-        """The highest impact of the term in any passage (computed once for each `damped`)."""
-        if self._bound_for() is not damped:
-            impacts = _impacts(self.frequencies, damped if self.chunks is None else damped[self.chunks])
-            self._bound, self._bound_for = impacts.max(initial=np.float32(0)), weakref.ref(damped)
+        """The highest impact of the term in any passage: as stored, else computed once for each `damped`."""
+        if self._bound is None or (self._bound_for is not None and self._bound_for() is not damped):
+            weights = impacts(self.frequencies, damped if self.chunks is None else damped[self.chunks])
+            self._bound, self._bound_for = weights.max(initial=np.float32(0)), weakref.ref(damped)
         return self._bound
 
     def add(self, scores: Floats, weight: np.float32, damped: Floats) -> None:
         """Add weight × impact to the score of every passage that contains the term."""
         if self.chunks is None:
-            scores += weight * _impacts(self.frequencies, damped)
+            scores += weight * impacts(self.frequencies, damped)
         else:
-            scores[self.chunks] += weight * _impacts(self.frequencies, damped[self.chunks])
+            scores[self.chunks] += weight * impacts(self.frequencies, damped[self.chunks])
 
     def count_where(self, visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None) -> int:
         """How many of the passages that contain the term are visible."""
@@ -79,7 +89,7 @@ class Postings:
 
     def at(self, numbers: Numbers, damped: Floats) -> Floats:
         """The impact in each of these passages, 0 where the term is absent."""
-        return _impacts(self._frequencies(numbers), damped[numbers])
+        return impacts(self._frequencies(numbers), damped[numbers])
 
     def contain(self, numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of these passages contain the term."""
@@ -93,11 +103,7 @@ class Postings:
         return np.where(self.chunks[places] == numbers, self.frequencies[places], np.uint8(0))
 
 
-def _no_lengths() -> None:
-    """The reference of a bound that was not computed yet."""
-
-
-def _impacts(frequencies: NDArray[np.uint8], damped: Floats) -> Floats:
+def impacts(frequencies: NDArray[np.uint8], damped: Floats) -> Floats:
     """`bm25_weight` of occurrences in FREQUENCY_UNIT."""
     tf = frequencies * np.float32(FREQUENCY_UNIT)
     return tf * np.float32(K1 + 1.0) / (tf + damped)

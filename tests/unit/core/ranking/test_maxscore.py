@@ -37,7 +37,7 @@ def collection(chance: random.Random, size: int, vocabulary: int) -> list[Forwar
 def lists(segment: Segment, run: NDArray[np.void], weights: dict[int, float]) -> list[tuple[float, Postings]]:
     ranked = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
     spans = [(weight, segment.span(term)) for term, weight in ranked]
-    return [(weight, Postings(run[start:end], len(segment))) for weight, (start, end) in spans if end > start]
+    return [(weight, Postings.of(run[start:end], len(segment))) for weight, (start, end) in spans if end > start]
 
 
 def brute(rows: list[ForwardRow], weights: dict[int, float]) -> list[float]:
@@ -166,5 +166,5 @@ def test_a_merge_equals_the_segment_of_the_remaining_documents(seed: int, most: 
 def test_common_terms_take_one_byte_per_passage() -> None:
     run = np.zeros(100, [("chunk", "<i4"), ("frequency", "u1")])
     run["chunk"] = np.arange(100)
-    assert Postings(run, 120).nbytes < Postings(run, 1_000_000).nbytes
+    assert Postings.of(run, 120).nbytes < Postings.of(run, 1_000_000).nbytes
     assert scoring.DENSE_SHARE * 5 <= 1

@@ -55,7 +55,7 @@ async def merge(database: Database, most: int) -> bool:
     async with database.connection("owner") as connection, connection.transaction():
         if not await try_lock(connection, Lock.MERGE):
             return False
-        rows = await fetch(connection, sql["segment_sizes"])
+        rows = await fetch(connection, queries("search")["segment_sizes"])
         corrections = await _corrections(connection)
         sizes = {row["segment_id"]: row["passages"] for row in rows}
         chosen = [*chosen_for_merge(sizes, most), *await _worn(connection, sizes, corrections)]

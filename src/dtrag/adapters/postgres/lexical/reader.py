@@ -1,4 +1,4 @@
-"""Searches the lexical index: heads of the segments in memory, postings loaded on demand and cached.
+"""Searches the lexical index: heads of the segments in memory; postings in mapped files, or loaded and cached.
 
 The postings of a segment never change, so that a cached one is valid until its segment is merged. A new generation
 lists the current segments, their deleted documents, and heads of a new edition, whose documents moved to other nodes.
@@ -8,38 +8,65 @@ Documents are numbers here; their texts never pass through this module.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
+import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import psycopg
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.database import Connection, Database, fetch
+from dtrag.adapters.postgres.lexical import posting_files
 from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, cut_run, pages_of, segment_of
 from dtrag.adapters.postgres.lexical.snapshot import Bools, DatedPassages, Generation, LiveSegment, View, generation_of
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
 from dtrag.core.ranking.maxscore import Postings, ScoredPassages, best
+from dtrag.core.ranking.posting_table import PostingTable
 from dtrag.core.ranking.segments import Segment, whole
+from dtrag.errors import DatabaseUnavailable
 from dtrag.ports import valid_day
+
+_LOG = logging.getLogger(__name__)
 
 CACHE_BYTES = 256 * 2**20
 """Bytes of cached postings; the least recently used are dropped first."""
 INLINE_POSTINGS = 250_000
 """Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
+RETRY_S = 600.0
+"""Seconds after files could not be made in which it is not tried again."""
 FREQUENCIES_KEPT = 100_000
 """Terms that a view remembers the frequencies of."""
 Key = tuple[uuid.UUID, int]
-_SearchedSegment = tuple[LiveSegment, Sequence[tuple[float, Postings]], Sequence[Postings]]
-"""A segment with the weighted postings of the query's terms, and those of the terms that each candidate contains."""
 _Mask = Callable[[NDArray[np.intp]], Bools]
 
 
 class SegmentGone(Exception):
     """A merge removed a segment before its postings were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SegmentLists:
+    """Postings of one segment, parallel to the terms of a query; an impact is at most `stretch` times their bound."""
+
+    postings: list[Postings | None]
+    stretch: float
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchedSegment:
+    """A segment with the weighted postings of the query's terms; each candidate is in all of the `required` ones."""
+
+    live: LiveSegment
+    terms: Sequence[tuple[float, Postings]]
+    required: Sequence[Postings]
+    stretch: float
 
 
 class PostingReader:
@@ -53,6 +80,9 @@ class PostingReader:
         self._now = Generation((), LexicalStatistics(), {})
         self._viewing = asyncio.Lock()
         self._postings: LRUCache[Key, Postings] = LRUCache(cache_bytes, getsizeof=lambda postings: postings.nbytes)
+        self._tables: dict[uuid.UUID, PostingTable] = {}
+        self._making: asyncio.Task[None] | None = None
+        self._retry_at = 0.0
 
     async def refresh(self, connection: Connection) -> LexicalStatistics:
         """Load what changed, in a transaction with one snapshot; returns the statistics."""
@@ -69,15 +99,57 @@ class PostingReader:
         values = {"correction_ids": sorted(correction_ids - corrections.keys())}
         for row in await (await connection.execute(sql["corrections"], values, binary=True)).fetchall():
             corrections[row["correction_id"]] = correction_of(row)
-        merged_away = self._segments.keys() - segments.keys()
         self._segments, self._editions, self._corrections = segments, editions, corrections
         dated = await (await connection.execute(sql["validity"], binary=True)).fetchall()
         self._now = await asyncio.to_thread(
             lambda: generation_of(list(segments.values()), list(corrections.values()), DatedPassages.of(dated))
         )
-        for key in [key for key in self._postings if key[0] in merged_away] if merged_away else ():
-            del self._postings[key]
+        for segment in [segment for key, segment in segments.items() if key not in self._tables]:
+            if (
+                len(segment) < posting_files.SMALLEST
+                and (table := await posting_files.read_table(connection, segment)) is not None
+            ):
+                self._tables[segment.segment_id] = table
+        await self._open_tables()
+        if self._unopened() and time.monotonic() > self._retry_at and (self._making is None or self._making.done()):
+            self._making = asyncio.create_task(self._make_tables(), name="posting-files")
         return self._now.statistics
+
+    async def close(self) -> None:
+        """End the writing of files; what is half written is removed later."""
+        if self._making is not None:
+            self._making.cancel()
+            await asyncio.wait({self._making})
+
+    def _unopened(self) -> list[Segment]:
+        """The segments that should have a file and are read from the database."""
+        if self._database.files is None:
+            return []
+        return [segment for key, segment in self._segments.items() if key not in self._tables]
+
+    async def _open_tables(self) -> bool:
+        """Map the files that are there; forget those of merged segments, and cached postings that are not used now."""
+        files, missing = self._database.files, self._unopened()
+        opened = {}
+        if files is not None and missing:
+            tables = await asyncio.to_thread(lambda: [posting_files.open_table(files, segment) for segment in missing])
+            opened = {part.segment_id: table for part, table in zip(missing, tables, strict=True) if table is not None}
+        self._tables = {key: table for key, table in (self._tables | opened).items() if key in self._segments}
+        for key in [key for key in self._postings if key[0] in self._tables or key[0] not in self._segments]:
+            del self._postings[key]
+        return bool(opened)
+
+    async def _make_tables(self) -> None:
+        """The named boundary at which writing files may fail: searches go on with the database."""
+        try:
+            while self._unopened():
+                await posting_files.make_files(self._database)
+                if not await self._open_tables():
+                    self._retry_at = time.monotonic() + RETRY_S
+                    return
+        except (psycopg.Error, DatabaseUnavailable):
+            self._retry_at = time.monotonic() + RETRY_S
+            _LOG.warning("the files of postings could not be made", exc_info=True)
 
     async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> BM25, best first. Raises `SegmentGone` when a merge removed a segment."""
@@ -85,17 +157,18 @@ class PostingReader:
         if not ranked:
             return {}
         now, view = base.with_means(query.mean_lengths), await self._view(base, scope)
-        lists = await self._lists(now, [*(term for term, _ in ranked), *(query.required - query.weights.keys())])
+        terms = [*(term for term, _ in ranked), *sorted(query.required - query.weights.keys())]
+        required = [terms.index(term) for term in query.required]
         documents = await self._documents(filters)
         searched: list[_SearchedSegment] = []
-        for live in now.segments:
-            lists_of = [(weight, lists.get((live.segment.segment_id, term))) for term, weight in ranked]
-            terms = [(weight, postings) for weight, postings in lists_of if postings is not None]
-            required = [lists.get((live.segment.segment_id, term)) for term in query.required]
-            if terms and None not in required:
-                searched.append((live, terms, [postings for postings in required if postings is not None]))
-        work = sum(postings.count for _, terms, _ in searched for _, postings in terms)
-        if work <= INLINE_POSTINGS:
+        for live, lists in zip(now.segments, await self._lists(now, terms), strict=True):
+            pairs = zip(ranked, lists.postings, strict=False)  # the required terms follow those that have a weight
+            weighted = [(weight, postings) for (_, weight), postings in pairs if postings is not None]
+            needed = [lists.postings[place] for place in required]
+            if weighted and None not in needed:
+                containing = [postings for postings in needed if postings is not None]
+                searched.append(_SearchedSegment(live, weighted, containing, lists.stretch))
+        if sum(postings.count for part in searched for _, postings in part.terms) <= INLINE_POSTINGS:
             return _search(searched, view, documents, limit)
         return await asyncio.to_thread(_search, searched, view, documents, limit)
 
@@ -105,15 +178,13 @@ class PostingReader:
         now = base.with_means(query.mean_lengths)
         passages = [_parsed(chunk_id) for chunk_id in chunk_ids]
         hidden = (await self._view(base, scope)).hidden
-        placed = [
-            (live, *live.places(passages, scope, hidden[live.segment.segment_id])) for live in now.segments if passages
-        ]
-        lists = await self._lists(now, [term for term, _ in ranked]) if placed else {}
         scored: dict[str, float] = {}
-        for live, which, numbers in placed:
+        if not passages:
+            return scored
+        for live, lists in zip(now.segments, await self._lists(now, [term for term, _ in ranked]), strict=True):
+            which, numbers = live.places(passages, scope, hidden[live.segment.segment_id])
             scores = np.zeros(len(numbers), np.float32)
-            for term, weight in ranked:
-                postings = lists.get((live.segment.segment_id, term))
+            for (_, weight), postings in zip(ranked, lists.postings, strict=True):
                 if postings is not None:
                     scores += np.float32(weight) * postings.at(numbers, live.damped)
             scored.update((chunk_ids[place], score) for place, score in zip(which, scores.tolist(), strict=True))
@@ -138,11 +209,12 @@ class PostingReader:
         if len(view.frequencies) > FREQUENCIES_KEPT:
             view.frequencies.clear()
             return await self.statistics(terms, scope)
-        for term in unknown:
+        masks = [_visible(live.segment, view, None) for live in now.segments]
+        for place, term in enumerate(unknown):
             view.frequencies[term] = sum(
-                postings.count_where(_visible(live.segment, view, None))
-                for live in now.segments
-                if (postings := lists.get((live.segment.segment_id, term))) is not None
+                postings.count_where(mask)
+                for mask, part in zip(masks, lists, strict=True)
+                if (postings := part.postings[place]) is not None
             )
         counts = np.array([view.frequencies[term] for term in counted_terms], np.int64)
         return LexicalStatistics(np.array(counted_terms, np.int64), counts, view.passages, view.lengths)
@@ -192,25 +264,31 @@ class PostingReader:
                     now.views[key] = await asyncio.to_thread(View.of, now, scope, key[1])
         return now.views[key]
 
-    async def _lists(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
-        """Postings by (segment, term), from memory or from their pages."""
-        postings_of: dict[Key, Postings] = {}
+    async def _lists(self, now: Generation, terms: Sequence[int]) -> list[_SegmentLists]:
+        """The postings of the terms in each segment: from its file, from memory, or from their pages."""
+        ids = np.array(terms, np.int32)
+        lists = []
         missing: dict[Key, tuple[int, int]] = {}
         for live in now.segments:
-            for term in terms:
-                key = (live.segment.segment_id, term)
-                cached = self._postings.get(key)
-                if cached is not None:
-                    postings_of[key] = cached
-                elif (span := live.segment.span(term))[1] > span[0]:
-                    missing[key] = span
+            key = live.segment.segment_id
+            if (table := self._tables.get(key)) is not None:
+                lists.append(_SegmentLists(table.lists(live.segment, ids), table.stretch(now.means)))
+                continue
+            cached = [self._postings.get((key, term)) for term in terms]
+            lists.append(_SegmentLists(cached, live.stretch))
+            for term, postings in zip(terms, cached, strict=True):
+                if postings is None and (span := live.segment.span(term))[1] > span[0]:
+                    missing[key, term] = span
         if missing:
-            sizes = {live.segment.segment_id: len(live.segment) for live in now.segments}
-            for key, run in (await self._load(missing)).items():
-                postings_of[key] = Postings(run, sizes[key[0]])
-                if postings_of[key].nbytes <= self._postings.maxsize:
-                    self._postings[key] = postings_of[key]
-        return postings_of
+            runs = await self._load(missing)
+            for live, part in zip(now.segments, lists, strict=True):
+                for place, term in enumerate(terms):
+                    pair = live.segment.segment_id, term
+                    if pair in runs:
+                        part.postings[place] = postings = Postings.of(runs[pair], len(live.segment))
+                        if postings.nbytes <= self._postings.maxsize:
+                            self._postings[pair] = postings
+        return lists
 
     async def _load(self, missing: Mapping[Key, tuple[int, int]]) -> dict[Key, NDArray[np.void]]:
         page_keys = {(key[0], page) for key, span in missing.items() for page in pages_of(span)}
@@ -248,13 +326,13 @@ def _search(
     """The best of all segments; each is only searched for what can still be among them."""
     parts: list[tuple[LiveSegment, ScoredPassages]] = []
     all_scores = np.empty(0, np.float32)
-    for live, terms, required in searched:
+    for part in searched:
         floor = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) >= limit else 0.0
-        bounded = (live.whole, live.stretch)
-        visible = _containing(required, _visible(live.segment, view, documents))
-        part = best(terms, live.damped, limit, visible, floor, bounded=bounded)
-        parts.append((live, part))
-        all_scores = np.concatenate([all_scores, part.scores])
+        live = part.live
+        visible = _containing(part.required, _visible(live.segment, view, documents))
+        scored = best(part.terms, live.damped, limit, visible, floor, bounded=(live.whole, part.stretch))
+        parts.append((live, scored))
+        all_scores = np.concatenate([all_scores, scored.scores])
     cut = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) > limit else 0.0
     rows = [row for live, part in parts for row in _named(live.segment, part, cut)]
     rows.sort()

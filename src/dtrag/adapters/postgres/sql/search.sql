@@ -57,6 +57,9 @@ where exists (select from documents d where d.node_id = n.node_id and not d.embe
 -- name: segment_editions
 select segment_id, edition from lexical_segments where counted
 
+-- name: segment_sizes
+select segment_id, passages from lexical_segments where counted order by passages, segment_id
+
 -- name: segments
 select segment_id, languages, documents, chunks, term_ids, frequencies
 from lexical_segments

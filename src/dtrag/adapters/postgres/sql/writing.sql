@@ -127,9 +127,6 @@ delete from lexical_segments where segment_id = any (:segment_ids)
 -- name: uncounted_segments
 select segment_id from lexical_segments where not counted
 
--- name: segment_sizes
-select segment_id, passages from lexical_segments where counted order by passages, segment_id
-
 -- name: lexical_of_segment
 select i.document_id, d.title, i.node_id, i.language, i.length, i.terms, i.frequencies
 from lexical_index i join documents d on d.document_id = i.document_id
