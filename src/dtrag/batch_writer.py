@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Generic, TypeVar
@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 from dtrag.errors import DtragError
 
 Item = TypeVar("Item")
+Written = TypeVar("Written")
 
 
 async def _nothing() -> None:
@@ -93,6 +94,21 @@ class BatchWriter(Generic[Item]):
                 raise
             finally:
                 self._queue.extendleft(reversed(items))
+
+    async def with_queued(self, write: Callable[[Sequence[Item]], Awaitable[Written]]) -> Written:
+        """What `write` returns, which stores the next queued items together with something of the caller's.
+
+        It gets none during a flush. If it raises, they stay queued.
+        """
+        if self.writing.locked():
+            return await write(())
+        async with self.writing:
+            items = [self._queue.popleft() for _ in range(min(self._batch_size, len(self._queue)))]
+            try:
+                return await write(items)
+            except BaseException:
+                self._queue.extendleft(reversed(items))
+                raise
 
     async def stop(self) -> None:
         """End the background task. Queued items stay: `flush` writes them."""

@@ -54,6 +54,17 @@ async def test_an_answer_with_its_sources(built: House) -> None:
     assert lines[-1]["subjects"] == list(dict.fromkeys(source["document_id"] for source in body["sources"]))
 
 
+async def test_a_turn_and_its_trace_are_one_transaction_before_the_reply_ends(built: House) -> None:
+    answer = (await built.clients["all"].post("/chat/run", json={"message": QUESTION})).json()
+    async with built.app.database.connection("owner") as connection:
+        cursor = await connection.execute(
+            "select t.xmin::text = r.xmin::text as together from conversation_turns t join traces r using (trace_id)"
+            " where t.conversation_id = %s",
+            [answer["conversation_id"]],
+        )
+        assert await cursor.fetchall() == [{"together": True}]
+
+
 async def test_a_conversation_continues_and_belongs_to_its_key(built: House) -> None:
     mine, theirs = built.clients["all"], built.clients["hr"]
     first = (await mine.post("/chat/run", json={"message": QUESTION})).json()

@@ -68,6 +68,23 @@ async def document(app: App, folder: Path, name: str, category: str) -> str:
     return next(d.document_id for d in await app.documents() if d.title == name)
 
 
+async def test_a_trace_that_cannot_be_stored_does_not_block_what_is_stored_with_it(app: App) -> None:
+    traces = kept(app)
+    await traces.keep(trace())
+    attempts: list[int] = []
+
+    async def write(queued: Sequence[Trace]) -> int:
+        attempts.append(len(queued))
+        if queued:
+            raise RuntimeError("odd")
+        return 7
+
+    assert await traces.with_queued(write) == 7
+    assert attempts == [1, 0]
+    assert len(await traces.newest(caller=KIM)) == 1, "it is still written in the background"
+    await traces.close()
+
+
 async def test_a_trace_can_be_read_at_once_and_is_unchanged(app: App) -> None:
     traces = kept(app, text=True)
     given = trace()

@@ -129,3 +129,22 @@ async def test_with_retry_after_it_flushes_again_though_nothing_is_queued() -> N
     await asyncio.wait_for(third.wait(), 5)
     assert store.batches == [[1]]
     await writer.stop()
+
+
+async def test_queued_items_are_written_together_with_something_else() -> None:
+    store = Store()
+    writer = writer_of(store)
+    for number in range(3):
+        writer.add(number)
+    await writer.with_queued(lambda items: store.write(list(items)))
+    assert (store.batches, len(writer)) == ([[0, 1]], 1)
+    store.down = True
+    with pytest.raises(DatabaseUnavailable):
+        await writer.with_queued(lambda items: store.write(list(items)))
+    store.down = False
+    writer.add(3)
+    async with writer.writing:  # a flush has the items
+        await writer.with_queued(lambda items: store.write(list(items)))
+    await writer.flush()
+    assert store.batches == [[0, 1], [], [2, 3]]
+    await writer.stop()

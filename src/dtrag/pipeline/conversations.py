@@ -19,6 +19,7 @@ from dtrag.core.chat import Message
 from dtrag.core.conversation import Conversation, Turn, conversation_id
 from dtrag.core.documents import uuid_or_none
 from dtrag.core.text.analysis import clean
+from dtrag.core.trace import Trace
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.ports import ConversationStore, DocumentVisibility, Index, Recorder, unrecorded
 
@@ -81,10 +82,12 @@ class Conversations:
         document_ids: Iterable[str | uuid.UUID] = (),
         *,
         trace_id: str | uuid.UUID | None = None,
+        traces: Sequence[Trace] = (),
     ) -> int:
         """Store a turn, creating the conversation if necessary; returns the turn's number, from 1.
 
         `document_ids` are all documents that the answer is based on, cited or not; `trace_id` is that of the answer.
+        `traces` are stored in the same transaction.
         """
         ids = tuple(dict.fromkeys(uuid.UUID(str(document_id)) for document_id in document_ids if document_id))
         turn = Turn(
@@ -95,7 +98,7 @@ class Conversations:
             ids,
             trace_id=uuid_or_none(trace_id) if trace_id else None,
         )
-        number = await self._store.add(conversation_id(conversation), caller.owner, turn, MOST_TURNS)
+        number = await self._store.add(conversation_id(conversation), caller.owner, turn, MOST_TURNS, traces)
         await self._tidy()
         return number
 

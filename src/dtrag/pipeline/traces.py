@@ -1,6 +1,7 @@
 """Traces: records of the pipeline's runs, by which an answer can be explained later.
 
-They are written in the background, in batches, so that no answer waits for its trace. They are not durable: traces that
+They are written with the turn of a conversation, if there is one, else in the background, in batches, so that no answer
+waits for its trace. They are not durable: traces that
 have not been written when the process is killed are lost, and so are traces that arrive faster than the database stores
 them; `close()` writes the queued ones.
 """
@@ -11,13 +12,13 @@ import datetime
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from dtrag.batch_writer import BEGINNING, BatchWriter, TidyTimer, kept_since
+from dtrag.batch_writer import BEGINNING, BatchWriter, TidyTimer, Written, kept_since
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.trace import Trace
-from dtrag.errors import Advice, DatabaseUnavailable, InvalidInput, NotFound, StorageFull
+from dtrag.errors import Advice, DatabaseUnavailable, DtragError, InvalidInput, NotFound, StorageFull
 from dtrag.pipeline.run_context import Recording
 from dtrag.ports import DocumentVisibility, Index, TraceStore
 from dtrag.settings import Settings
@@ -99,6 +100,18 @@ class Traces:
             self._writer.drop_oldest()
             self._dropped += 1
         self._writer.add(trace if self._text else trace.without_text())
+
+    async def with_queued(self, write: Callable[[Sequence[Trace]], Awaitable[Written]]) -> Written:
+        """What `write` returns, which stores the queued traces with rows of its own in one transaction.
+
+        If it fails, they stay queued; if not because of the database, it is called again without any.
+        """
+        try:
+            return await self._writer.with_queued(write)
+        except DtragError:
+            raise
+        except Exception:  # noqa: BLE001 - boundary: a trace that cannot be stored must not block what is stored with it
+            return await write(())
 
     async def get(self, trace_id: str | uuid.UUID, *, caller: Caller = LOCAL) -> Trace:
         """A trace that the caller may see. Raises `NotFound`, for unknown and inaccessible ids alike.

@@ -119,10 +119,12 @@ class DocumentVisibility(Protocol):
 class ConversationStore(Protocol):
     """Conversations by id and owner: the same id with another owner is another conversation."""
 
-    async def add(self, conversation_id: str, owner: str, turn: Turn, max_turns: int) -> int:
-        """Append the turn, whose own number is ignored, and delete all but the last `max_turns` turns.
+    async def add(
+        self, conversation_id: str, owner: str, turn: Turn, max_turns: int, traces: Sequence[Trace] = ()
+    ) -> int:
+        """Append the turn, whose own number is ignored, delete all but the last `max_turns` turns, and store `traces`.
 
-        Returns its number. Concurrent turns are all stored, in an unspecified order.
+        All of it or nothing. Returns its number. Concurrent turns are all stored, in an unspecified order.
         """
 
     async def turns(self, conversation_id: str, owner: str, limit: int, since: datetime) -> list[Turn]:

@@ -6,11 +6,14 @@ import uuid
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.cases.case import FeedbackType
 from dtrag.core.conversation import Turn
 from dtrag.core.documents import document_id
+from dtrag.errors import DtragError
 from dtrag.ports import Stores
 from tests.builders import MINUTE, NOON, NOTHING, branch_nodes, filled, indexed_document, trace
 
@@ -50,6 +53,16 @@ class TestConversations:
         assert await stores.conversations.turn_of(known.trace_id, "lee", LONG_AGO) is None
         assert await stores.conversations.turn_of(known.trace_id, "kim", NOON + MINUTE) is None
         assert await stores.conversations.turn_of(uuid.uuid4(), "kim", LONG_AGO) is None
+
+    async def test_traces_are_stored_with_the_turn_or_not_at_all(self, stores: Stores) -> None:
+        first, second = trace(owner="kim"), trace(owner="kim")
+        await stores.conversations.add("c", "kim", turn("a"), MOST_TURNS, [first])
+        await stores.conversations.add("c", "kim", turn("b"), MOST_TURNS, [first])
+        assert await stores.traces.get(first.trace_id, LONG_AGO) == first
+        with pytest.raises(DtragError):
+            await stores.conversations.add("c", "kim", turn("\0"), MOST_TURNS, [second])
+        assert await stores.traces.get(second.trace_id, LONG_AGO) is None
+        assert len(await stores.conversations.turns("c", "kim", 10, LONG_AGO)) == 2
 
     async def test_a_summary_counts_all_turns_and_shows_the_first_kept_question(self, stores: Stores) -> None:
         for minutes, text in enumerate("abcde"):

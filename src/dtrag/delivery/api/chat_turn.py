@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fastapi import Request
@@ -105,7 +106,8 @@ async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> Pip
         retrieved = (passage.chunk_id.rpartition(":")[0] for passage in answer.retrieved_chunks)
         source_documents = (*retrieved, *turn.history_documents)
         try:
-            await app.conversations.add(
+            add = partial(
+                app.conversations.add,
                 turn.conversation_id,
                 turn.caller,
                 turn.question,
@@ -113,6 +115,7 @@ async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> Pip
                 source_documents,
                 trace_id=answer.trace_id,
             )
+            await app.traces.with_queued(lambda traces: add(traces=traces))
         except StorageFull as error:  # the answer is given; the next question has this turn not in its history
             _LOG.warning("a turn of a conversation is not stored", exc_info=error)
     return answer

@@ -1,20 +1,24 @@
 -- Conversations. As the owner; content.sql decides whether a caller may see the documents of an answer.
 
--- Locks the conversation until the transaction ends: turns at the same time get numbers one after another.
--- name: open_turn
-insert into conversations (owner, conversation_id, created_at, updated_at, turns)
-values (:owner, :conversation_id, :at, :at, 1)
-on conflict (owner, conversation_id) do update
-set turns = conversations.turns + excluded.turns, updated_at = excluded.updated_at
-returning turns
-
 -- name: add_turn
+-- The first part locks the conversation until the end: turns at the same time get numbers one after another.
+with opened as (
+    insert into conversations (owner, conversation_id, created_at, updated_at, turns)
+    values (:owner, :conversation_id, :at, :at, 1)
+    on conflict (owner, conversation_id) do update
+    set turns = conversations.turns + excluded.turns, updated_at = excluded.updated_at
+    returning turns
+), trimmed as (
+    delete from conversation_turns t using opened o
+    where t.owner = :owner and t.conversation_id = :conversation_id and t.turn <= o.turns - :max_turns
+), traced as (
+    insert into traces (trace_id, created_at, owner, trace)
+    select * from unnest(:trace_ids::uuid[], :times::timestamptz[], :owners::text[], :traces::jsonb[])
+    on conflict do nothing
+)
 insert into conversation_turns (owner, conversation_id, turn, question, answer, document_ids, created_at, trace_id)
-values (:owner, :conversation_id, :turn, :question, :answer, :document_ids, :at, :trace_id)
-
--- name: trim
-delete from conversation_turns
-where owner = :owner and conversation_id = :conversation_id and turn <= :last_gone
+select :owner, :conversation_id, turns, :question, :answer, :document_ids::uuid[], :at, :trace_id::uuid from opened
+returning turn
 
 -- name: turns
 select t.turn, t.question, t.answer, t.document_ids, t.created_at, t.trace_id

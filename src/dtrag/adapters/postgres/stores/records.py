@@ -25,18 +25,16 @@ class PostgresConversations(Store):
 
     subject = "conversations"
 
-    async def add(self, conversation_id: str, owner: str, turn: Turn, max_turns: int) -> int:
+    async def add(
+        self, conversation_id: str, owner: str, turn: Turn, max_turns: int, traces: Sequence[Trace] = ()
+    ) -> int:
         """See `ConversationStore`."""
         self._database.require_space()
         values = {**columns(turn), "conversation_id": conversation_id, "owner": owner, "at": turn.created_at}
-        values["document_ids"] = list(turn.document_ids)
-        async with self._database.connection("owner") as connection, connection.transaction():
-            opened = await fetch_row(connection, self._sql["open_turn"], values)
-            number: int = opened["turns"] if opened else 1
-            await connection.execute(self._sql["add_turn"], {**values, "turn": number})
-            if number > max_turns:
-                await connection.execute(self._sql["trim"], {**values, "last_gone": number - max_turns})
-        return number
+        added = await self._row(
+            "add_turn", values | {"document_ids": list(turn.document_ids), "max_turns": max_turns} | _columns_of(traces)
+        )
+        return added["turn"] if added else 0
 
     async def turns(self, conversation_id: str, owner: str, limit: int, since: datetime) -> list[Turn]:
         """See `ConversationStore`."""
@@ -98,6 +96,15 @@ class PostgresDocumentVisibility(Store):
         return await self._database.read(scope, self._sql[name], {"document_ids": list(document_ids)})
 
 
+def _columns_of(traces: Sequence[Trace]) -> dict[str, object]:
+    return {
+        "trace_ids": [trace.trace_id for trace in traces],
+        "times": [trace.created_at for trace in traces],
+        "owners": [trace.owner for trace in traces],
+        "traces": [Jsonb(trace.as_dict()) for trace in traces],
+    }
+
+
 class PostgresTraces(Store):
     """`TraceStore` over the tables traces and answer_feedback."""
 
@@ -105,14 +112,8 @@ class PostgresTraces(Store):
 
     async def add(self, traces: Sequence[Trace]) -> None:
         """See `TraceStore`."""
-        values = {
-            "trace_ids": [trace.trace_id for trace in traces],
-            "times": [trace.created_at for trace in traces],
-            "owners": [trace.owner for trace in traces],
-            "traces": [Jsonb(trace.as_dict()) for trace in traces],
-        }
         self._database.require_space()
-        await self._execute("add_traces", values)
+        await self._execute("add_traces", _columns_of(traces))
 
     async def get(self, trace_id: uuid.UUID, since: datetime) -> Trace | None:
         """See `TraceStore`."""
