@@ -184,6 +184,26 @@ class SearchResult:
             self.explanation,
         )
 
+    def with_own(self, taxonomy_path: list[str], metadata: Mapping[str, Any]) -> SearchResult:
+        """The passage with this path and this metadata, as `with_scores` without `replace`."""
+        return SearchResult(
+            self.chunk_id,
+            self.text,
+            self.title,
+            self.source_url,
+            taxonomy_path,
+            self.bm25_score,
+            self.vector_score,
+            self.hybrid_score,
+            self.rerank_score,
+            metadata,
+            self.breadcrumb,
+            self.start,
+            self.end,
+            self.highlights,
+            self.explanation,
+        )
+
     @property
     def id(self) -> str:
         """Alias of `chunk_id`."""

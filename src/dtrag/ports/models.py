@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeVar, runtime_checkable
@@ -77,9 +77,9 @@ class EmbedderRouter(Protocol):
 def model_for(embedder: Embedder | None, code: str) -> Embedder | None:
     """The model that embeds texts of the language (ISO 639-1 code, or `und`): of a router the routed one, None if none
     does. Vectors are compared only with those of the same model."""
-    router: object = embedder
-    if isinstance(router, EmbedderRouter):
-        return router.of(code)
+    of: Callable[[str], Embedder | None] | None = getattr(embedder, "of", None)  # `EmbedderRouter.of`
+    if of is not None:
+        return of(code)
     return embedder if embedder is not None and ("*" in embedder.languages or code in embedder.languages) else None
 
 

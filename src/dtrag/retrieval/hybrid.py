@@ -57,11 +57,16 @@ class HybridRetriever:
 
     async def retrieve(self, request: SearchArguments, target: SearchTarget, limits: TimeLimits) -> Candidates:
         """The candidates of both; a retriever that fails has none."""
-        # The vector retriever first: its thread and the database work while the terms of the query are counted here.
-        (vector, imagined), lexical = await asyncio.gather(
-            self._by_meaning(request, target, limits), self.lexical.retrieve(request, target, limits)
-        )
-        return Candidates(lexical, vector, imagined)
+        if request.mode != "hybrid":  # only one of them has anything to do
+            vector, imagined = await self._by_meaning(request, target, limits)
+            return Candidates(await self.lexical.retrieve(request, target, limits), vector, imagined)
+        by_meaning = asyncio.create_task(self._by_meaning(request, target, limits))
+        try:
+            await asyncio.sleep(0)  # its thread and the database work while the terms of the query are counted here
+            lexical = await self.lexical.retrieve(request, target, limits)
+            return Candidates(lexical, *await by_meaning)
+        finally:
+            by_meaning.cancel()
 
     async def _by_meaning(
         self, request: SearchArguments, target: SearchTarget, limits: TimeLimits

@@ -21,16 +21,22 @@ class ModelLoader:
         self._max_seconds = max_seconds
         self._threads = DaemonThreads(4, "load-model")
         self._loading: dict[int, tuple[Loadable, Future[None], float]] = {}
+        self._ready: dict[int, object] = {}
 
     async def wait(self, *models: object) -> None:
         """Return when the models that can be loaded are loaded, or after `max_seconds` of loading."""
         now = time.monotonic()
         for model in models:
+            if id(model) in self._ready:
+                continue
             if isinstance(model, Loadable):
                 future, end = self._start(model, now)
                 if not future.done() and end > now:
                     await asyncio.wait({asyncio.wrap_future(future)}, timeout=end - now)
                     now = time.monotonic()
+                if not future.done():
+                    continue
+            self._ready[id(model)] = model
 
     def _start(self, model: Loadable, now: float) -> tuple[Future[None], float]:
         """The loading of the model and its end; started now if it was not before."""

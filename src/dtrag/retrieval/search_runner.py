@@ -71,12 +71,16 @@ class SearchRunner:
             search = replace(search, request=replace(search.request, query=named.question))
         reading = await self._pack_reading(search)
         request = _with_added_terms(search.request, reading)
-        candidates, missing_editions, today, _ = await asyncio.gather(
-            retriever.retrieve(request, search.target, search.limits),
-            self._missing_editions(search, degraded),
-            self._todays(search, retriever, degraded, needed=reading is not None),
-            self._prepare_pack(search, needed=reading is not None),
-        )
+        retrieval = retriever.retrieve(request, search.target, search.limits)
+        if reading is None and search.target.scope.as_of is None:
+            candidates, missing_editions, today = await retrieval, None, None
+        else:
+            candidates, missing_editions, today, _ = await asyncio.gather(
+                retrieval,
+                self._missing_editions(search, degraded),
+                self._todays(search, retriever, degraded, needed=reading is not None),
+                self._prepare_pack(search, needed=reading is not None),
+            )
         candidates.require_any(search.limits.seconds)
         fusion_started = time.perf_counter()
         search = _with_chosen_weights(search, candidates)
