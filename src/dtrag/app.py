@@ -325,6 +325,10 @@ class App:
         """Make the batches that a crashed writer left searchable; returns their number."""
         return await self._writer.recover()
 
+    async def forget_deleted(self) -> None:
+        """Remove documents that were deleted more than an hour ago from the segments of the index and their files."""
+        await self._writer.forget_deleted()
+
     async def ingest(
         self,
         paths: Sequence[str | Path] | str | Path,

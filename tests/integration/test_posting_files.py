@@ -9,9 +9,10 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 import pytest_asyncio
 
@@ -19,11 +20,15 @@ from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_writer import PostgresWriter
-from dtrag.adapters.postgres.lexical import posting_files
+from dtrag.adapters.postgres.lexical import merge, posting_files
+from dtrag.app import App
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import LexicalQuery
+from dtrag.core.ranking.segments import DOCUMENTS
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.questions import weighted_terms
+from dtrag.delivery.api import app as api_app
+from dtrag.delivery.api.request_tasks import cancelled
 from dtrag.settings import Settings
 from tests.builders import indexed_document
 from tests.rounds import seeds
@@ -203,7 +208,8 @@ async def test_without_a_writable_folder_everything_works(
 ) -> None:
     chance = random.Random(4)
     await fill(database, chance)
-    (folder_of(database).parent / folder_of(database).name).write_text("a file is in the way")
+    folder_of(database).parent.mkdir(mode=0o700, exist_ok=True)
+    folder_of(database).write_text("a file is in the way")
     index, by_pages = PostgresIndex(database), PostgresIndex(without_files)
     for reader in (index, by_pages):
         await reader.snapshot()
@@ -222,7 +228,7 @@ import asyncio, json, sys
 from pathlib import Path
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.index_reader import PostgresIndex
-from dtrag.adapters.postgres.lexical import posting_files
+from dtrag.adapters.postgres.lexical import merge, posting_files
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.text.questions import weighted_terms
@@ -252,3 +258,69 @@ async def test_several_processes_make_and_read_the_same_files(settings: Settings
     expected = list((await index.lexical(query, Scope.everything(), NO_FILTERS, 50)).items())
     assert expected and outputs == [[3, [list(pair) for pair in expected]]] * 3
     assert len(list(folder_of(database).iterdir())) == 3
+
+
+async def test_a_deleted_document_leaves_the_segments_and_files_after_an_hour(
+    database: Database, without_files: Database, store: Store
+) -> None:
+    chance, writer = random.Random(6), PostgresWriter(database)
+    await fill(database, chance)
+    await writer.tidy()
+    gone = indexed_document("toy:7", [])
+    assert await writer.delete(gone.document_id, Scope.everything())
+    reader = await ready(PostgresIndex(database))
+    before = {path.name for path in folder_of(database).iterdir()}
+    texts = [sentence(chance, 4) for _ in range(10)]
+    expected = [await answers(reader, text, Scope.everything(), 20) for text in texts]
+    await writer.forget_deleted()
+    assert {path.name for path in folder_of(database).iterdir()} == before
+    age = "update lexical_corrections set created_at = now() - interval '61 minutes' returning 1"
+    assert store.rows(age)
+    await writer.forget_deleted()
+    after = {path.name for path in folder_of(database).iterdir()}
+    assert len(after) == 1 and not after & before
+    assert not store.rows("select 1 from lexical_corrections")
+    assert gone.document_id.bytes not in b"".join(
+        np.frombuffer(row, DOCUMENTS)["document_id"].astype(">u8").tobytes()
+        for (row,) in store.rows("select documents from lexical_segments")
+    )
+    assert [await answers(await ready(reader), text, Scope.everything(), 20) for text in texts] == expected
+    store.assert_whole()
+
+
+async def test_a_merge_of_other_segments_does_not_postpone_it(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge, "MOST_CORRECTIONS", 1)
+    chance, writer = random.Random(7), PostgresWriter(database)
+    await fill(database, chance)
+    await writer.tidy()
+    for number in (1, 2):
+        assert await writer.delete(indexed_document(f"toy:{number}", []).document_id, Scope.everything())
+    store.rows("update lexical_corrections set created_at = created_at - interval '50 minutes'")
+    await writer.forget_deleted()
+    [(age,)] = store.rows("select now() - created_at from lexical_corrections")
+    assert age >= timedelta(minutes=50), "both were folded into one"
+
+
+async def test_a_service_forgets_what_was_deleted(
+    app: App, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(api_app, "FORGET_EVERY_S", 0.01)
+    writer = PostgresWriter(app.database)
+    await fill(app.database, random.Random(8))
+    assert await writer.delete(indexed_document("toy:1", []).document_id, Scope.everything())
+    store.rows("update lexical_corrections set created_at = created_at - interval '61 minutes'")
+    store.rows("alter table lexical_corrections rename to hidden_corrections")
+    forgetting = asyncio.create_task(api_app._forget_deleted(app))
+    for _ in range(1_000):
+        if "removed from the index later" in caplog.text:
+            break
+        await asyncio.sleep(0.01)
+    store.rows("alter table hidden_corrections rename to lexical_corrections")
+    for _ in range(1_000):
+        if not store.rows("select 1 from lexical_corrections"):
+            break
+        await asyncio.sleep(0.01)
+    await cancelled(forgetting)
+    assert not store.rows("select 1 from lexical_corrections") and "removed from the index later" in caplog.text

@@ -299,6 +299,9 @@ class IndexWriter(Protocol):
     async def tidy(self) -> None:
         """Merge and vacuum after many writes, so that searching stays fast."""
 
+    async def forget_deleted(self) -> None:
+        """Remove documents that were deleted more than an hour ago from the segments of the index and their files."""
+
     async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
         """The active taxonomy, after adding those of the paths that it lacked."""
 

@@ -23,7 +23,7 @@ from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres import editions
 from dtrag.adapters.postgres.database import Connection, Database, Store, fetch, fetch_row
-from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS, merge, recover, tidy
+from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS, merge, merge_all, recover, tidy
 from dtrag.adapters.postgres.lexical.posting_files import make_files
 from dtrag.adapters.postgres.lexical.rows import forward_rows, is_counted, subtract, write_segment
 from dtrag.adapters.postgres.queries import Lock, lock, queries, uuid_key
@@ -240,6 +240,11 @@ class PostgresWriter(Store):
     async def tidy(self) -> None:
         """After a run of writes: what keeps the index quick."""
         await tidy(self._database)
+        await make_files(self._database)
+
+    async def forget_deleted(self) -> None:
+        """Merge segments, and remove files, that contain documents deleted more than an hour ago."""
+        await merge_all(self._database)
         await make_files(self._database)
 
     @asynccontextmanager

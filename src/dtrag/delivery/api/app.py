@@ -53,6 +53,7 @@ from dtrag.settings import Settings, unknown_variables
 
 _LOG = logging.getLogger(__name__)
 JSON_LIMIT = 1 << 20
+FORGET_EVERY_S = 600.0
 """Maximum bytes of a JSON body; the longest question (10,000 characters) needs at most 60,000."""
 
 ABOUT = """Answers over an organisation's documents, with the passages that prove them.
@@ -197,14 +198,26 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         upload_folder = await asyncio.to_thread(uploads.UploadFolder.open, service.settings.data_dir)
         service.uploads = upload_folder.path
         filling = asyncio.create_task(service.opened.vectors.serve())
+        forgetting = asyncio.create_task(_forget_deleted(service.opened), name="forget-deleted")
         try:
             yield
         finally:
             service.stopping = True
             await cancelled(filling)
+            await cancelled(forgetting)
             await service.isolation.close()
             await asyncio.to_thread(upload_folder.close)
     service.opened = None
+
+
+async def _forget_deleted(app: App) -> None:
+    """Remove what was deleted from the index and its files, until this is cancelled."""
+    while True:
+        await asyncio.sleep(FORGET_EVERY_S)
+        try:
+            await app.forget_deleted()
+        except Exception:  # noqa: BLE001 - the boundary: tried again
+            _LOG.warning("deleted documents are removed from the index later", exc_info=True)
 
 
 async def _warn_of_settings(app: App) -> None:

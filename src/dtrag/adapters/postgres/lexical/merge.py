@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import numpy as np
@@ -42,6 +42,8 @@ MOST_CORRECTIONS = 256
 """More of them are folded into one: every reader loads each row."""
 WORN_SHARE = 0.2
 """A segment with a larger share of deleted passages is rewritten without them."""
+LONGEST_CORRECTED = timedelta(hours=1)
+"""After this time a segment is rewritten without deleted documents, however few they are."""
 SLICE_POSTINGS = 1_000_000
 """Postings that a merge holds in memory at a time: about 60 MB with what the sorting takes."""
 
@@ -58,7 +60,9 @@ async def merge(database: Database, most: int) -> bool:
         rows = await fetch(connection, queries("search")["segment_sizes"])
         corrections = await _corrections(connection)
         sizes = {row["segment_id"]: row["passages"] for row in rows}
-        chosen = [*chosen_for_merge(sizes, most), *await _worn(connection, sizes, corrections)]
+        overdue = any(datetime.now(UTC) - row.created_at > LONGEST_CORRECTED for row in corrections)
+        worn = await _worn(connection, sizes, corrections, 0.0 if overdue else WORN_SHARE)
+        chosen = [*chosen_for_merge(sizes, most), *worn]
         if not chosen and len(corrections) <= MOST_CORRECTIONS:
             return False
         inputs = await _segments(connection, list(dict.fromkeys(chosen)))
@@ -91,16 +95,16 @@ def chosen_for_merge(sizes: Mapping[Name, int], most: int) -> list[Name]:
 
 
 async def _worn(
-    connection: Connection, sizes: Mapping[uuid.UUID, int], corrections: Sequence[Correction]
+    connection: Connection, sizes: Mapping[uuid.UUID, int], corrections: Sequence[Correction], share: float
 ) -> list[uuid.UUID]:
-    """Segments with many deleted passages: rewriting them, even alone, makes them smaller."""
+    """Segments with a larger share of deleted passages: rewriting them, even alone, makes them smaller."""
     gone = [document for correction in corrections for document in correction.documents]
-    if -sum(correction.statistics.chunks for correction in corrections) <= WORN_SHARE * sum(sizes.values()):
+    if -sum(correction.statistics.chunks for correction in corrections) <= share * sum(sizes.values()):
         return []
     worn, total = [], 0
     for segment in await _segments(connection, list(sizes)):
         lost = int(segment.documents["chunks"][segment.rows_of(gone)].sum())
-        if lost > WORN_SHARE * len(segment) and total + len(segment) - lost <= LARGEST:
+        if lost > share * len(segment) and total + len(segment) - lost <= LARGEST:
             worn.append(segment.segment_id)
             total += len(segment) - lost
     return worn
@@ -143,7 +147,8 @@ async def _fold(
     await connection.execute(sql["drop_corrections"], {"correction_ids": [row.correction_id for row in corrections]})
     statistics = LexicalStatistics.merged([*(correction.statistics for correction in corrections), dropped])
     if left:
-        folded = Correction(uuid.uuid4(), tuple(left), statistics)
+        first = min(correction.created_at for correction in corrections)
+        folded = Correction(uuid.uuid4(), tuple(left), statistics, first)
         await connection.execute(sql["add_correction"], correction_parameters(folded))
 
 
@@ -192,10 +197,15 @@ async def recover(database: Database) -> int:
     return recovered
 
 
-async def tidy(database: Database) -> None:
-    """Merge as far as the sizes of the segments allow, and update the statistics of the planner."""
+async def merge_all(database: Database) -> None:
+    """Merge as far as the sizes of the segments and the times of the corrections allow."""
     while await merge(database, MOST_SEGMENTS):
         pass
+
+
+async def tidy(database: Database) -> None:
+    """`merge_all`, and update the statistics of the planner."""
+    await merge_all(database)
     async with database.connection("owner") as connection:
         # Every search reads the entries of the indexes' pending lists one by one until they are merged.
         await connection.execute(queries("writing")["clean_pending_lists"])

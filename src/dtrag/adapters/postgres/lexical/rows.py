@@ -26,11 +26,15 @@ PAGE_POSTINGS = 1_600
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Documents that are gone from segments which still hold them, and what they had counted (negative numbers)."""
+    """Documents that are gone from segments which still hold them, and what they had counted (negative numbers).
+
+    `created_at` is when the first of them was deleted.
+    """
 
     correction_id: uuid.UUID
     documents: tuple[tuple[uuid.UUID, uuid.UUID], ...]
     statistics: LexicalStatistics
+    created_at: datetime
 
 
 def pages_of(run: tuple[int, int]) -> range:
@@ -142,7 +146,7 @@ def correction_of(row: DictRow) -> Correction:
         {language: (pair[0], pair[1]) for language, pair in row["lengths"].items()},
     )
     documents = tuple(zip(row["document_ids"], row["origins"], strict=True))
-    return Correction(row["correction_id"], documents, statistics)
+    return Correction(row["correction_id"], documents, statistics, row["created_at"])
 
 
 def correction_parameters(correction: Correction) -> dict[str, object]:
@@ -150,7 +154,7 @@ def correction_parameters(correction: Correction) -> dict[str, object]:
     statistics = correction.statistics
     return {
         "correction_id": correction.correction_id,
-        "now": datetime.now(UTC),
+        "created_at": correction.created_at,
         "document_ids": [document for document, _ in correction.documents],
         "origins": [origin for _, origin in correction.documents],
         "passages": statistics.chunks,
@@ -169,7 +173,7 @@ def removed(document_id: uuid.UUID, origin: uuid.UUID, rows: Sequence[DictRow]) 
     terms = np.concatenate([np.empty(0, np.int32), *(np.frombuffer(row["terms"], np.int32) for row in rows)])
     ids, counts = np.unique(terms, return_counts=True)
     statistics = LexicalStatistics(ids, -counts, -len(rows), lengths)
-    return Correction(uuid.uuid4(), ((document_id, origin),), statistics)
+    return Correction(uuid.uuid4(), ((document_id, origin),), statistics, datetime.now(UTC))
 
 
 async def write_segment(connection: Connection, segment_id: uuid.UUID, passages: Iterable[ForwardRow]) -> None:

@@ -69,7 +69,7 @@ where counted and segment_id = any (:segment_ids)
 select correction_id from lexical_corrections
 
 -- name: corrections
-select correction_id, document_ids, origins, passages, lengths, term_ids, frequencies
+select correction_id, created_at, document_ids, origins, passages, lengths, term_ids, frequencies
 from lexical_corrections
 where correction_id = any (:correction_ids)
 

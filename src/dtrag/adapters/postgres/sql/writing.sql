@@ -116,7 +116,7 @@ copy posting_pages (segment_id, page, postings) from stdin with (format binary)
 -- name: add_correction
 insert into lexical_corrections
     (correction_id, created_at, document_ids, origins, passages, lengths, term_ids, frequencies)
-values (:correction_id, :now, :document_ids, :origins, :passages, :lengths, :term_ids, :frequencies)
+values (:correction_id, :created_at, :document_ids, :origins, :passages, :lengths, :term_ids, :frequencies)
 
 -- name: drop_corrections
 delete from lexical_corrections where correction_id = any (:correction_ids)
