@@ -322,13 +322,13 @@ async def test_loading_the_app_reads_regulations_ahead(app: App, monkeypatch: py
     def never(*arguments: object) -> None:
         raise AssertionError("analysed again")
 
-    monkeypatch.setattr("dtrag.regulations.korean.term_coverage.ArticleTerms.of", never)
+    monkeypatch.setattr("dtrag.regulations.korean.term_coverage.PieceTerms.of", never)
     monkeypatch.setattr("dtrag.regulations.korean.collection.citations", never)
     assert (await app.regulations.search("배차 운행"))[0].metadata["regulation"] == "차량관리규정"
     monkeypatch.undo()
     results = await app.regulations.search("차고 위치와 배차", scope=await only(app, "Open"))
     assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
-    monkeypatch.setattr("dtrag.regulations.collection_reader.CACHED_ARTICLES", 20)
+    monkeypatch.setattr("dtrag.regulations.collection_reader.CACHED_PIECES", 20)
     assert await read_ahead(app.index, app._collections) == 0, "more than the caches can hold"
 
 

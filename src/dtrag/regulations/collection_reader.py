@@ -17,7 +17,7 @@ from dtrag.core.provisions import RegulationText
 from dtrag.ports import Index, IndexSnapshot, RegulationStore, valid_day
 from dtrag.regulations.citation_hops import read_cited_names
 from dtrag.regulations.korean.collection import CitableProvision, Collection, Regulation
-from dtrag.regulations.korean.term_coverage import CACHED_ARTICLES, article_terms
+from dtrag.regulations.korean.term_coverage import CACHED_PIECES, piece_terms
 
 CACHED_COLLECTIONS = 64
 """Scopes whose collections are cached."""
@@ -103,7 +103,7 @@ async def read_ahead(index: Index, collections: CollectionReader) -> int:
         return 0
     collection = await collections.read(snapshot, EVERYTHING)
     sources = list(collection.sources.values())
-    if len(sources) > CACHED_ARTICLES:
+    if sum(len(source.chunk_ids) for source in sources) > CACHED_PIECES:
         return 0
     for first in range(0, len(sources), ANALYSED_AT_ONCE):
         part = sources[first : first + ANALYSED_AT_ONCE]
@@ -115,10 +115,6 @@ async def read_ahead(index: Index, collections: CollectionReader) -> int:
 
 
 def _analyse(collection: Collection, sources: Sequence[CitableProvision], passages: Mapping[str, SearchResult]) -> None:
-    for source in sources:
-        pieces = [passages[key] for key in source.chunk_ids if key in passages]
-        text = "\n".join(piece.text for piece in pieces)
-        if pieces:
-            metadata = pieces[0].metadata
-            article_terms(str(metadata.get("regulation") or ""), str(metadata.get("article_title") or ""), "", text)
+    for passage in passages.values():
+        piece_terms(passage.text)
     read_cited_names(collection, sources, passages, None)

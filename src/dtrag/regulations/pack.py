@@ -210,7 +210,7 @@ class RegulationRanking:
         scored = await self.scored(reading, pieces, caller, imagined)
         if (
             len(reading.question) <= INLINE_QUESTION
-            and sum(len(article.text) for article in scored.articles) <= INLINE_TEXT
+            and sum(len(piece) for article in scored.articles for piece in article.pieces) <= INLINE_TEXT
         ):
             return _ranking(reading, scored, pieces)
         return await asyncio.to_thread(_ranking, reading, scored, pieces)
@@ -381,7 +381,7 @@ def _article(
         label=str(metadata.get("article") or ""),
         title=str(metadata.get("article_title") or ("" if regulation else first.title)),
         divisions=divisions,
-        text="\n".join(piece.text for piece in sorted(pieces, key=lambda piece: _ordinal(piece.chunk_id))),
+        pieces=tuple(piece.text for piece in sorted(pieces, key=lambda piece: _ordinal(piece.chunk_id))),
         kind=str(metadata.get("kind") or "article") if regulation else "article",
         score=score,
         regulation_score=regulation_score,

@@ -28,7 +28,7 @@ from dtrag.core.text.questions import content, without_particle
 from dtrag.regulations.korean.catalog import Catalog, Outline, article_label, article_number
 from dtrag.regulations.korean.lexicon import words_of
 from dtrag.regulations.korean.question_concepts import Concept, QuestionReading, Wording
-from dtrag.regulations.korean.term_coverage import NumberedTerms, article_terms, term_ids
+from dtrag.regulations.korean.term_coverage import Coverage, NumberedTerms, coverage, term_ids
 
 REGULATION_SHARE = 0.3
 """Weight of a regulation's score (mean of its three best articles) in an article's first score: measured on data sets
@@ -46,14 +46,15 @@ COVERED = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """An article of a result list. `score` is the first score of its best piece, `text` that of all its pieces."""
+    """An article of a result list. `score` is the first score of its best piece; `pieces` are the texts of those that
+    the search returned, in the order of the article."""
 
     key: str
     regulation: str
     label: str
     title: str
     divisions: str
-    text: str
+    pieces: tuple[str, ...]
     kind: str
     score: float
     regulation_score: float = 0.0
@@ -179,14 +180,13 @@ class Scorer:
 
     def features(self, article: Article, best: float, best_regulation: float) -> list[float]:
         """The values of `FEATURES`, in that order. `best` and `best_regulation` are the highest scores of the list."""
-        analysed = article_terms(article.regulation, article.title, article.divisions, article.text)
-        coverage = analysed.coverage(self._terms)
+        covered = self._coverage(article)
         other_audience, named = self._regulation_features(article.regulation)
         return [
             article.score / best if best else 0.0,
             article.regulation_score / best_regulation if best_regulation else 0.0,
-            self._covered(coverage.whole),
-            self._covered_by_sentence(coverage.title, coverage.sentences, article.text),
+            self._covered(covered.whole),
+            self._covered_by_sentence(covered, article),
             self._explained(term_ids(article.title)),
             float(article.kind == "article" and is_boilerplate(article.title)),
             float(article.kind != "article"),
@@ -196,8 +196,10 @@ class Scorer:
 
     def covers_all(self, article: Article) -> bool:
         """Whether the article covers every concept of the question."""
-        analysed = article_terms(article.regulation, article.title, article.divisions, article.text)
-        return self._covers_all(analysed.coverage(self._terms).whole)
+        return self._covers_all(self._coverage(article).whole)
+
+    def _coverage(self, article: Article) -> Coverage:
+        return coverage(self._terms, article.title, (article.regulation, article.divisions), article.pieces)
 
     def _covered(self, terms: int) -> float:
         """The share of the question that these terms cover: strengths of its concepts times their importance."""
@@ -210,11 +212,11 @@ class Scorer:
         """Whether these terms cover every concept of the question."""
         return bool(self._concepts) and all(concept.strength(terms) > 0.0 for concept in self._concepts)
 
-    def _covered_by_sentence(self, title: int, sentences: frozenset[int], text: str) -> float:
+    def _covered_by_sentence(self, covered: Coverage, article: Article) -> float:
         """The highest share that one sentence covers, with the title; 0 without sentences."""
-        if not text or text.isspace():
+        if not any(piece and not piece.isspace() for piece in article.pieces):
             return 0.0
-        return max(map(self._covered, {title, *(title | mask for mask in sentences)}))
+        return max(map(self._covered, {covered.title, *(covered.title | mask for mask in covered.sentences)}))
 
     def _regulation_features(self, regulation: str) -> tuple[float, float]:
         """Features that are the same for all articles of a regulation."""

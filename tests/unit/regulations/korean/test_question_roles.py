@@ -11,7 +11,7 @@ TITLES = {
     "교원파견연구에관한규정": ("자격", "기간"),
 }
 ARTICLES = [
-    Article(f"{regulation} {title}", regulation, "제1조", title, "", "", "article", 0.5)
+    Article(f"{regulation} {title}", regulation, "제1조", title, "", (), "article", 0.5)
     for regulation, titles in TITLES.items()
     for title in titles
 ]

@@ -39,7 +39,7 @@ LEXICON = Lexicon.of(ENTRIES)
 
 
 def article(key: str, regulation: str, title: str, text: str, score: float = 1.0) -> Article:
-    return Article(key, regulation, key, title, "", text, "article", score, score)
+    return Article(key, regulation, key, title, "", (text,), "article", score, score)
 
 
 BOOK = [
@@ -50,9 +50,9 @@ BOOK = [
     article("제1조", "휴학규정", "목적", "이 규정은 휴학에 필요한 사항을 정함을 목적으로 한다.", 0.5),
 ]
 FREQUENCIES = {
-    term: sum(term in map(term_id, terms(f"{one.title} {one.text}")) for one in BOOK)
+    term: sum(term in map(term_id, terms(f"{one.title} {one.pieces[0]}")) for one in BOOK)
     for one in BOOK
-    for term in map(term_id, terms(f"{one.regulation} {one.title} {one.text}"))
+    for term in map(term_id, terms(f"{one.regulation} {one.title} {one.pieces[0]}"))
 }
 IDF = {term: math.log(1 + (len(BOOK) - count + 0.5) / (count + 0.5)) for term, count in FREQUENCIES.items()}
 
@@ -86,7 +86,7 @@ def test_wrong_entries_are_worse_than_right_ones() -> None:
 def test_an_article_named_exactly_is_first_whatever_its_score() -> None:
     book = [
         article("제8조", "JA교원인사규정", "임용", "임용한다.", 1.0),
-        Article("other", "교원인사규정", "제8조", "자격", "", "자격은 이렇다.", "article", 0.1, 0.1),
+        Article("other", "교원인사규정", "제8조", "자격", "", ("자격은 이렇다.",), "article", 0.1, 0.1),
         article("제9조", "교원인사규정", "임용", "임용한다.", 0.9),
     ]
     order = reranked(Scorer(read("교원인사규정 제8조 알려줘", LEXICON), IDF), book, 50)
