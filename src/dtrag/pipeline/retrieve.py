@@ -131,17 +131,23 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         followed, cited = await _followed(state, run, first, filters, time.left(STATISTICS_SHARE))
         quotable = [*ordered[:READ], *first, *cited]
         preceding = await _preceding(state, run, quotable, snapshot, time.left(STATISTICS_SHARE))
-        stored = snapshot.settings.get(SETTING)
         judged, no_text = GREETED, ""
         if not is_greeting(question):
             decided_by = passages if speaks(run.embedder, language(question), deciding=True) else by_words(passages)
             judged = await asyncio.to_thread(
-                confidence_of, question, decided_by, statistics, stored, metrics.pack, policy=run.policy
+                confidence_of,
+                question,
+                decided_by,
+                statistics,
+                snapshot.settings.get(SETTING),
+                metrics.pack,
+                policy=run.policy,
             )
             judged, no_text = await as_of_day(
                 judged, question, (passages, metrics), statistics, settings=snapshot.settings, run=run
             )
-            judged, parts = await asyncio.to_thread(judged_parts, judged, parts, statistics, snapshot.settings, run)
+            if parts:
+                judged, parts = await asyncio.to_thread(judged_parts, judged, parts, statistics, snapshot.settings, run)
         if no_text:
             state.answer, state.decision = no_text, judged.decision
             run.emit("replace", {"text": state.answer})

@@ -359,7 +359,7 @@ class PostgresIndex:
     async def sentence_vectors(self, passages: Sequence[SearchResult], space: str, scope: Scope) -> SentenceVectors:
         """The stored vectors of sentences of these passages' texts."""
         values = _keys([passage.chunk_id for passage in passages]) | {
-            "hashes": [hashlib.sha256(passage.text.encode()).digest() for passage in passages],
+            "hashes": _hashes(passages),
             "space": space,
         }
         async with self._database.scoped("reader", scope) as connection:
@@ -447,6 +447,12 @@ def _keys(chunk_ids: Iterable[str]) -> dict[str, object]:
         "document_ids": f"{{{','.join([document_id for document_id, _, _ in keys])}}}",
         "ordinals": f"{{{','.join([ordinal for _, _, ordinal in keys])}}}",
     }
+
+
+def _hashes(passages: Iterable[SearchResult]) -> str:
+    """The hashes of the texts, as an array literal, too."""
+    digests = [hashlib.sha256(passage.text.encode()).hexdigest() for passage in passages]
+    return "{" + ",".join(f'"\\\\x{digest}"' for digest in digests) + "}"
 
 
 def _scores(rows: Iterable[DictRow]) -> dict[str, float]:

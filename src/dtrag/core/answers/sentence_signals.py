@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,8 @@ SENTENCE_SIGNALS: Mapping[str, str] = {
 }
 """Name -> meaning; in [0, 1] but for `length` (to 1.3) and cosines. sentence_weights.json has their weights."""
 NAMES = tuple(SENTENCE_SIGNALS)
+_ABSENT = dict.fromkeys(NAMES, 0.0)
+_in_order = itemgetter(*NAMES)
 OF_VECTORS = ("cosine", "near", "closest", "is_closest")
 COMPLETE_NOVELTY = 20
 FOCUS_TERMS = 2
@@ -177,8 +180,9 @@ def sentence_signals(
         of_words = _of_words(question, passages[passage], group)
         of_vectors = _of_vectors(cosines[start:end]) if cosines is not None else [{}] * len(group)
         for place, (sentence, words, vectors) in enumerate(zip(group, of_words, of_vectors, strict=True)):
-            values = {**words, **_of_kind(question, sentence), **vectors, "relevance": shared}
-            rows[start + place] = [values.get(name, 0.0) for name in NAMES]
+            rows[start + place] = _in_order(
+                {**_ABSENT, **words, **_of_kind(question, sentence), **vectors, "relevance": shared}
+            )
         start = end
     return rows
 

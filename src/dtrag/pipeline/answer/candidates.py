@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,8 @@ _NUMBERED = re.compile(r"(?:\d[\d,.]*|(?<![가-힣])(?:한|두|세|네|다섯|�
 """A number in a question with the beginning of what it counts (10호봉, 세 개)."""
 FEWEST_LETTERS = 10
 """Letters beside a citation below which a sentence or an item is little more than the citation."""
+CACHED_SENTENCES = 2_000
+"""Sentences whose marks are known: those of the passages whose sentences are cached."""
 _MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
 
 
@@ -127,8 +130,17 @@ def _main_start(before: tuple[int, int] | None, sentence: AnalysedSentence) -> i
 
 def has_words(sentence: AnalysedSentence) -> bool:
     """Whether it has words besides list marks and bracketed text, and is not a deleted provision."""
-    unmarked = _MARK.sub(" ", sentence.text)
-    return bool(sentence.terms if unmarked == sentence.text else terms(unmarked)) and unmarked.strip() != "삭제"
+    has_words_beside = _beside_marks(sentence.text)
+    return bool(sentence.terms) if has_words_beside is None else has_words_beside
+
+
+@functools.lru_cache(maxsize=CACHED_SENTENCES)
+def _beside_marks(text: str) -> bool | None:
+    """Whether there are words without the marks; None for a text without marks."""
+    unmarked = _MARK.sub(" ", text)
+    if unmarked.strip() == "삭제":
+        return False
+    return None if unmarked == text else bool(terms(unmarked))
 
 
 def leading(passages: Sequence[SearchResult]) -> range:
