@@ -149,8 +149,9 @@ class LexicalQuery:
         weights: dict[int, float] = {}
         frequencies: dict[int, int] = {}
         ceiling = 0.0
-        for term, share in terms:
-            df = statistics.document_frequency(term)
+        weighted = list(terms)
+        counts = statistics.document_frequencies([term for term, _ in weighted])
+        for (term, share), df in zip(weighted, counts, strict=True):
             weight = share * idf(df, max(1, statistics.chunks))
             ceiling += weight * (K1 + 1.0)
             if df:

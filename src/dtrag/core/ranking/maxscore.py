@@ -8,6 +8,7 @@ that equal passages tie exactly, whichever segment holds them.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ SLACK, ROUNDING = 1.0 + 1e-5, 6e-8
 """Bounds are widened by the rounding error of 32-bit sums: a factor, and half a unit in the last place per term."""
 CHECK_RATIO = 2
 """The bound is checked before a term with more than this many times the postings read so far."""
+LOOKED_UP = 512
+"""So many candidates are looked up in the remaining terms without checking which can still be among the best."""
 
 
 class Postings:
@@ -78,18 +81,20 @@ class Postings:
         if self.chunks is None:
             scores += weight * impacts(self.frequencies, damped)
         else:
-            scores[self.chunks] += weight * impacts(self.frequencies, damped[self.chunks])
+            # Several times faster than `scores[self.chunks] += …`: numpy looks up by its own kind of integers.
+            places = self.chunks.astype(np.intp)
+            np.add.at(scores, places, weight * impacts(self.frequencies, damped.take(places)))
 
-    def count_where(self, visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None) -> int:
-        """How many of the passages that contain the term are visible."""
+    def count_where(self, visible: NDArray[np.bool_] | None) -> int:
+        """How many of the passages that contain the term are visible (a mask over all passages; None: all)."""
         if visible is None:
             return self.count
-        chunks = np.flatnonzero(self.frequencies) if self.chunks is None else self.chunks.astype(np.intp)
-        return int(visible(chunks).sum())
+        holding = (self.frequencies > 0) & visible if self.chunks is None else visible.take(self.chunks)
+        return int(np.count_nonzero(holding))
 
     def at(self, numbers: Numbers, damped: Floats) -> Floats:
         """The impact in each of these passages, 0 where the term is absent."""
-        return impacts(self._frequencies(numbers), damped[numbers])
+        return impacts(self._frequencies(numbers), damped.take(numbers))
 
     def contain(self, numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of these passages contain the term."""
@@ -97,16 +102,23 @@ class Postings:
 
     def _frequencies(self, numbers: Numbers) -> NDArray[np.uint8]:
         if self.chunks is None:
-            return self.frequencies[numbers]
-        places = np.searchsorted(self.chunks, numbers)
-        places[places == len(self.chunks)] = 0
-        return np.where(self.chunks[places] == numbers, self.frequencies[places], np.uint8(0))
+            return self.frequencies.take(numbers)
+        places = self.chunks.searchsorted(numbers)
+        frequencies = self.frequencies.take(places, mode="clip")
+        frequencies *= self.chunks.take(places, mode="clip") == numbers
+        return frequencies
+
+
+_UNIT, _NUMERATOR = np.float32(FREQUENCY_UNIT), np.float32(K1 + 1.0)
 
 
 def impacts(frequencies: NDArray[np.uint8], damped: Floats) -> Floats:
     """`bm25_weight` of occurrences in FREQUENCY_UNIT."""
-    tf = frequencies * np.float32(FREQUENCY_UNIT)
-    return tf * np.float32(K1 + 1.0) / (tf + damped)
+    tf: Floats = frequencies * _UNIT
+    below = tf + damped
+    tf *= _NUMERATOR
+    tf /= below
+    return tf
 
 
 def damped_lengths(segment: Segment, means: Mapping[str, float]) -> Floats:
@@ -141,10 +153,7 @@ def best(
     """
     weights = [np.float32(weight) for weight, _ in terms]
     reference, stretch = bounded or (damped, 1.0)
-    bounds = [
-        weight * postings.bound(reference) * np.float32(stretch)
-        for weight, (_, postings) in zip(weights, terms, strict=True)
-    ]
+    bounds = [weight * float(postings.bound(reference)) * stretch for weight, postings in terms]
     remaining = _remaining(bounds)
     scores = np.zeros(len(damped), np.float32)
     threshold, read, place = np.float32(floor), 0, 0
@@ -165,27 +174,28 @@ def best(
         hits = _hits(scores, threshold - remaining[place], visible)
     partial = scores[hits]
     for later in range(place, len(terms)):
-        threshold = max(threshold, _kth(partial, k))
-        able = partial + remaining[later] >= threshold
-        hits, partial = hits[able], partial[able]
+        if len(hits) > LOOKED_UP:
+            threshold = max(threshold, _kth(partial, k))
+            able = partial + remaining[later] >= threshold
+            hits, partial = hits[able], partial[able]
         partial = partial + weights[later] * terms[later][1].at(hits.astype(np.int32), damped)
     retained = partial >= max(threshold, _kth(partial, k))
     return ScoredPassages(hits[retained].astype(np.int32), partial[retained])
 
 
-def _remaining(bounds: Sequence[np.float32]) -> list[np.float32]:
+def _remaining(bounds: Sequence[float]) -> list[np.float32]:
     """Upper bound of what the terms from each position on can add; the slack grows with the number of terms."""
     slack = SLACK + len(bounds) * ROUNDING
-    sums = np.cumsum(np.array(bounds[::-1], np.float64))[::-1] * slack
-    return [*sums.astype(np.float32), np.float32(0)]
+    sums = itertools.accumulate(reversed(bounds), initial=0.0)
+    return [np.float32(total * slack) for total in sums][::-1]
 
 
 def _hits(
     scores: Floats, least: np.float32, visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None
 ) -> NDArray[np.intp]:
     """The scored passages with at least `least` that are visible."""
-    # Compared first: `flatnonzero` is several times faster on booleans than on floats.
-    hits = np.flatnonzero(scores >= least if least > 0 else scores > 0)
+    # Compared first: `nonzero` is several times faster on booleans than on floats.
+    hits = (scores >= least if least > 0 else scores > 0).nonzero()[0]
     return hits if visible is None else hits[visible(hits)]
 
 
@@ -193,4 +203,6 @@ def _kth(scores: Floats, k: int) -> np.float32:
     """The `k`-th best of the scores; 0 when there are fewer."""
     if len(scores) < k:
         return np.float32(0)
-    return np.float32(np.partition(scores, len(scores) - k)[len(scores) - k])
+    ordered = scores.copy()
+    ordered.partition(len(scores) - k)
+    return np.float32(ordered[len(scores) - k])

@@ -209,7 +209,7 @@ class PostingReader:
         if len(view.frequencies) > FREQUENCIES_KEPT:
             view.frequencies.clear()
             return await self.statistics(terms, scope)
-        masks = [_visible(live.segment, view, None) for live in now.segments]
+        masks = [view.visible[live.segment.segment_id] for live in now.segments]
         for place, term in enumerate(unknown):
             view.frequencies[term] = sum(
                 postings.count_where(mask)
@@ -334,19 +334,17 @@ def _search(
         parts.append((live, scored))
         all_scores = np.concatenate([all_scores, scored.scores])
     cut = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) > limit else 0.0
-    rows = [row for live, part in parts for row in _named(live.segment, part, cut)]
-    rows.sort()
-    return {f"{document}:{ordinal}": -score for score, document, ordinal in rows[:limit]}
-
-
-def _named(segment: Segment, part: ScoredPassages, cut: float) -> list[tuple[float, str, int]]:
-    """(-score, document id, ordinal) of what is not below `cut`: sorts into the order of results."""
-    above = np.flatnonzero(part.scores >= cut)
-    numbers = part.numbers[above]
-    rows = segment.document_of[numbers]
-    ordinals = (numbers - segment.first[rows]).tolist()
-    names = _names(segment.documents["document_id"][rows])
-    return list(zip((-part.scores[above]).tolist(), names, ordinals, strict=True))
+    ids, ordinals, scores = [], [], []
+    for live, scored in parts:
+        above = scored.scores >= cut
+        numbers = scored.numbers[above]
+        rows = live.segment.document_of[numbers]
+        ids.append(live.segment.documents["document_id"][rows])
+        ordinals += (numbers - live.segment.first[rows]).tolist()
+        scores += (-scored.scores[above]).tolist()
+    names = _names(np.concatenate([np.empty((0, 2), np.uint64), *ids]))
+    best_rows = sorted(zip(scores, names, ordinals, strict=True))[:limit]
+    return {f"{document}:{ordinal}": -score for score, document, ordinal in best_rows}
 
 
 def _names(ids: NDArray[np.uint64]) -> list[str]:
@@ -374,20 +372,15 @@ def _containing(required: Sequence[Postings], visible: _Mask | None) -> _Mask | 
 
 def _visible(segment: Segment, view: View, documents: NDArray[np.uint64] | None) -> _Mask | None:
     """Which passages count: of documents that exist, are in scope and pass the filters."""
-    seen, hidden = view.seen[segment.segment_id], view.hidden[segment.segment_id]
-    if seen is None and hidden is None and documents is None:
-        return None
+    mask = view.visible[segment.segment_id]
+    if documents is None:
+        return None if mask is None else mask.__getitem__
 
     def visible(numbers: NDArray[np.intp]) -> Bools:
-        rows = segment.document_of[numbers]
-        counted = np.ones(len(rows), bool) if seen is None else seen[rows]
-        if hidden is not None:
-            counted = counted & ~hidden[numbers]
-        if documents is not None:
-            # Of the documents that were met only: of all of them it would take as long as all else together.
-            met, places = np.unique(rows, return_inverse=True)
-            counted &= _among(segment.documents["document_id"][met], documents)[places]
-        return counted
+        counted = np.ones(len(numbers), bool) if mask is None else mask[numbers]
+        # Of the documents that were met only: of all of them it would take as long as all else together.
+        met, places = np.unique(segment.document_of[numbers], return_inverse=True)
+        return counted & _among(segment.documents["document_id"][met], documents)[places]
 
     return visible
 

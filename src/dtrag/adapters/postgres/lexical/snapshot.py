@@ -108,7 +108,7 @@ def _row(row: DictRow) -> tuple[int, ...]:
 Bools = NDArray[np.bool_]
 T = TypeVar("T")
 VIEWS_KEPT = 64
-"""Scopes whose documents are kept marked: a byte for each document of the index."""
+"""Scopes whose passages are kept marked: a byte for each passage of the index."""
 SCORED_BYTES = 64 * 2**20
 """Lengths of passages damped by the mean lengths of scopes: 4 bytes for each passage of the index and each scope."""
 FILTERED_BYTES = 32 * 2**20
@@ -177,7 +177,7 @@ class Generation:
 
     def view_key(self, scope: Scope) -> tuple[frozenset[int] | None, int | None]:
         """The nodes of the scope, and the period of the editions that its day is in."""
-        return scope.nodes, self.editions.period(valid_day(scope))
+        return scope.nodes, self.editions.period(valid_day(scope)) if self.editions.changes else None
 
     def with_means(self, means: Mapping[str, float]) -> Generation:
         """Scored by the mean lengths of another collection: one that this is a part of, or a scope's part of this."""
@@ -198,14 +198,14 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Which documents of each segment a scope reaches and are alive (None: all), and how many passages they have.
+    """Which passages of each segment a scope reaches, are alive and valid on the day (None: all), and how many.
 
     `hidden` are the passages of each segment that are not valid on the day (None: none). `lengths` maps a language to
     (number of the visible passages, sum of their lengths); `frequencies` are the numbers of them that hold a term, as
     far as they were asked for. The view of a `whole` index has no `lengths`: its statistics are those of the index.
     """
 
-    seen: Mapping[uuid.UUID, Bools | None]
+    visible: Mapping[uuid.UUID, Bools | None]
     hidden: Mapping[uuid.UUID, Bools | None]
     whole: bool
     passages: int
@@ -215,7 +215,7 @@ class View:
     @classmethod
     def of(cls, now: Generation, scope: Scope, period: int | None) -> View:
         """The view of a scope in a period of the editions (None: no passage is hidden). Reads every document."""
-        seen: dict[uuid.UUID, Bools | None] = {}
+        all_visible: dict[uuid.UUID, Bools | None] = {}
         all_hidden: dict[uuid.UUID, Bools | None] = {}
         whole = scope.nodes is None and period is None
         passages = 0
@@ -223,30 +223,24 @@ class View:
         counts: Counter[str] = Counter()
         for live in now.segments:
             segment, mask = live.segment, live.alive
-            documents = segment.documents
             if scope.nodes is not None:
-                reached = np.isin(documents["node_id"], list(scope.nodes))
+                reached = np.isin(segment.documents["node_id"], list(scope.nodes))
                 mask = reached if mask is None else reached & mask
+            visible = None if mask is None else mask[segment.document_of]
             hidden = None if period is None else now.editions.hidden(segment, period)
-            seen[segment.segment_id], all_hidden[segment.segment_id] = mask, hidden
+            if hidden is not None:
+                visible = ~hidden if visible is None else visible & ~hidden
+            all_visible[segment.segment_id], all_hidden[segment.segment_id] = visible, hidden
+            passages += len(segment) if visible is None else int(np.count_nonzero(visible))
             if whole:
-                passages += int((documents["chunks"] if mask is None else documents["chunks"][mask]).sum())
                 continue  # the index knows its own lengths
-            chunks = _visible_chunks(segment, mask, hidden)
-            passages += len(chunks)
+            chunks = segment.chunks if visible is None else segment.chunks[visible]
             for number, language in enumerate(segment.languages):
                 own = chunks["length"][chunks["language"] == number]
                 counts[language] += len(own)
                 lengths[language] += int(own.sum(dtype=np.int64))
         by_language = {language: (counts[language], lengths[language]) for language in counts}
-        return cls(seen, all_hidden, whole, passages, by_language)
-
-
-def _visible_chunks(segment: Segment, seen: Bools | None, hidden: Bools | None) -> NDArray[np.void]:
-    if seen is None and hidden is None:
-        return segment.chunks
-    visible = np.ones(len(segment), bool) if seen is None else seen[segment.document_of]
-    return segment.chunks[visible if hidden is None else visible & ~hidden]
+        return cls(all_visible, all_hidden, whole, passages, by_language)
 
 
 def _damped_bytes(generation: Generation) -> int:
