@@ -16,6 +16,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.provisions import RegulationText
 from dtrag.ports import Index, IndexSnapshot, RegulationStore, valid_day
 from dtrag.regulations.citation_hops import read_cited_names
+from dtrag.regulations.dated_texts import addendum_of
 from dtrag.regulations.korean.collection import CitableProvision, Collection, Regulation
 from dtrag.regulations.korean.term_coverage import CACHED_PIECES, piece_terms
 
@@ -93,7 +94,7 @@ PAUSE_SECONDS = 0.02
 
 
 async def read_ahead(index: Index, collections: CollectionReader) -> int:
-    """Fill the caches of passages, of the terms of articles and of their citations; returns the number of provisions.
+    """Fill the caches of passages, their terms and citations, and of addenda; returns the number of provisions.
 
     A larger collection than the caches can hold is not read. What the caches contain is never shown without a check
     in the scope of a caller.
@@ -111,7 +112,19 @@ async def read_ahead(index: Index, collections: CollectionReader) -> int:
         passages = await index.fetch(keys, EVERYTHING, snapshot.taxonomy)
         await asyncio.to_thread(_analyse, collection, part, passages)
         await asyncio.sleep(PAUSE_SECONDS)
+    dated = [regulation.document_id for regulation in collection.regulations if regulation.work_id is not None]
+    for first in range(0, len(dated), READ_AT_ONCE):
+        editions = await collections.store.editions(dated[first : first + READ_AT_ONCE], EVERYTHING)
+        await asyncio.to_thread(_read_addenda, editions)
+        await asyncio.sleep(PAUSE_SECONDS)
     return len(sources)
+
+
+def _read_addenda(editions: Sequence[RegulationText]) -> None:
+    for edition in editions:
+        for provision in edition.provisions:
+            if provision.kind == "addendum":
+                addendum_of(edition.text[provision.start : provision.end], provision.title)
 
 
 def _analyse(collection: Collection, sources: Sequence[CitableProvision], passages: Mapping[str, SearchResult]) -> None:

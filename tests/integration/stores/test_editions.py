@@ -73,6 +73,30 @@ async def test_a_work_begins_with_its_oldest_edition_in_scope(stores: Stores) ->
     assert await stores.index.work_beginnings(EVERYTHING) == [WorkBeginning("Rules", SECOND)]
 
 
+async def test_editions_are_those_of_now_though_their_texts_are_cached(stores: Stores) -> None:
+    def regulation(day: date, *texts: str) -> IndexedDocument:
+        document = edition(day, *texts)
+        return replace(document, document=replace(document.document, metadata={"kind": "regulation"}))
+
+    async def read(scope: Scope = EVERYTHING) -> list[tuple[date | None, date | None, str]]:
+        editions = await stores.regulations.editions([old.document_id], scope)
+        return [(row.effective_from, row.superseded_from, row.text) for row in editions]
+
+    old, new = regulation(FIRST, "A kettle."), regulation(SECOND, "A furnace.")
+    await stores.writer.write([old])
+    assert await read() == [(FIRST, None, "A kettle.")]
+    await stores.writer.write([new])
+    both = [(FIRST, SECOND, "A kettle."), (SECOND, None, "A furnace.")]
+    assert await read() == await read() == both
+    (first, _) = await stores.regulations.editions([old.document_id], EVERYTHING)
+    assert [row.label for row in first.provisions] == ["제1조"]
+    assert await read(Scope(frozenset())) == []
+    await stores.writer.write([replace(regulation(FIRST, "A boiler.", "A valve."), replaces=True)])
+    assert [text for _, _, text in await read()] == ["A boiler.\n\nA valve.", "A furnace."]
+    await stores.writer.delete(new.document_id, EVERYTHING)
+    assert [(start, end) for start, end, _ in await read()] == [(FIRST, None)]
+
+
 async def test_a_source_keeps_its_superseded_editions(stores: Stores) -> None:
     old, new = await write(stores)
     source = document_id(FILE)

@@ -29,11 +29,17 @@ json_agg(
 )
 
 -- name: editions
-select {regulation}, (select {pieces} from chunks c where c.document_id = d.document_id) as pieces
+select d.document_id, d.processed_at, d.fingerprint, d.work_id, d.effective_from, d.superseded_from
 from documents d
 where d.work_id in (select w.work_id from documents w where w.document_id = any (:document_ids::uuid[]))
   and d.metadata ->> 'kind' = 'regulation'
 order by d.work_id, d.effective_from
+
+-- name: edition_texts
+select {regulation}, d.processed_at, d.fingerprint,
+       (select {pieces} from chunks c where c.document_id = d.document_id) as pieces
+from documents d
+where d.document_id = any (:document_ids::uuid[]) and d.metadata ->> 'kind' = 'regulation'
 
 -- name: regulations
 select {regulation},
