@@ -71,9 +71,9 @@ def break_gate_two(app: App, patch: pytest.MonkeyPatch) -> None:
     whole = app.index.fetch
 
     async def unscoped(
-        keys: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+        keys: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS, **options: Any
     ) -> dict[str, SearchResult]:
-        return await whole(keys, EVERYTHING, taxonomy, filters)
+        return await whole(keys, EVERYTHING, taxonomy, filters, **options)
 
     patch.setattr(app.index, "fetch", unscoped)
 
@@ -254,8 +254,8 @@ async def test_holes_in_a_live_index_are_found(
                 assert (await kinds()).keys() == {kind}
         fetch = app.index.fetch
 
-        async def with_another_text(keys: Sequence[str], *rest: Any) -> dict[str, SearchResult]:
-            passages = await fetch(keys, *rest)
+        async def with_another_text(keys: Sequence[str], *rest: Any, **options: Any) -> dict[str, SearchResult]:
+            passages = await fetch(keys, *rest, **options)
             return {key: replace(passage, text="The lantern of Two number 1.") for key, passage in passages.items()}
 
         with monkeypatch.context() as broken:

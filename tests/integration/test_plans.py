@@ -131,10 +131,19 @@ async def test_passages_are_read_by_key_under_row_security(database: Database) -
     async with database.connection("owner") as connection:
         rows = await (await connection.execute("select document_id from documents limit 10")).fetchall()
     values = {"document_ids": [row["document_id"] for row in rows], "ordinals": [0] * 10}
-    for scope in (Scope.everything(), Scope(frozenset({1, 5}))):
-        plan = await nodes(database, "reader", queries("content")["chunks_by_key"], values, scope)
-        assert {"chunks_pkey", "documents_pkey"} <= indexes(plan)
-        assert scanned(plan) == set()
+    scans = "select relname, seq_scan, idx_scan from pg_stat_xact_user_tables where relname in ('chunks', 'documents')"
+    for place, cached in ((None, 0), (None, 10), ("{1,5}", 5)):
+        async with database.connection("reader") as connection, connection.transaction():
+            # The functions of a session plan for the values at first, and then for any values.
+            for _ in range(8):
+                found = await connection.execute(
+                    queries("content")["passages_in_scope"], values | {"nodes": place, "cached": cached}
+                )
+                assert len(await found.fetchall()) == 11
+            cursor = await connection.execute(scans)
+            used = {row["relname"]: (row["seq_scan"], row["idx_scan"]) for row in await cursor.fetchall()}
+        assert {table: sequential for table, (sequential, _) in used.items()} == {"chunks": 0, "documents": 0}
+        assert all(by_index >= 80 for _, by_index in used.values())
 
 
 async def test_lists_are_read_in_the_order_of_their_index(database: Database) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -14,6 +15,7 @@ import pytest_asyncio
 from dtrag.adapters.postgres.database import ROLES, Role
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.server.cluster import ROLES as LOGINS
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope, SearchFilters
@@ -224,6 +226,32 @@ async def test_the_strict_function_gives_keys_only_and_keeps_to_the_scope(app: A
     found = await index.strict("kettle", Scope(frozenset({red})), NO_FILTERS, 10)
     visible = await index.fetch(list(found), Scope.everything(), (await index.snapshot()).taxonomy)
     assert {result.taxonomy_path[0] for result in visible.values()} == {"Red"}
+
+
+async def test_the_function_of_gate_2_shows_what_the_policies_show_and_leaves_no_scope_behind(app: App) -> None:
+    red, blue = await two_branches(app)
+    [(documents, ordinals)] = await select(
+        app, "owner", "select array_agg(document_id) as a, array_agg(ordinal) as b from chunks"
+    )
+    values: dict[str, object] = {"document_ids": documents, "ordinals": ordinals}
+    statement = queries("content")["passages_in_scope"]
+    async with app.database.connection("reader") as connection:
+        for place, count in (("{}", 0), (f"{{{red}}}", 2), (None, 4), (f"{{{red},{blue}}}", 4), (f"{{{blue}}}", 2)):
+            for cached in (0, 3, 4):
+                cursor = await connection.execute(statement, values | {"nodes": place, "cached": cached})
+                *rows, state = await cursor.fetchall()
+                assert (len(rows), state["number"]) == (count, 0)
+                assert all((row["text"] is None) == (row["number"] <= cached) for row in rows)
+            cursor = await connection.execute("select count(*) as n from chunks")
+            assert await cursor.fetchall() == [{"n": 0}], place
+        for hostile in ("{1}'; set local dtrag.full_scope = 'on'; --", "1) or (true", ""):
+            with suppress(psycopg.DataError):
+                cursor = await connection.execute(statement, values | {"nodes": hostile, "cached": 0})
+                assert [row["number"] for row in await cursor.fetchall()] == [0]
+        async with connection.transaction():  # a wider scope from before does not last
+            await connection.execute(statement, values | {"nodes": None, "cached": 0})
+            cursor = await connection.execute(statement, values | {"nodes": f"{{{red}}}", "cached": 0})
+            assert len(await cursor.fetchall()) == 3
 
 
 async def test_row_security_blocks_what_a_wrong_filter_admits(app: App) -> None:

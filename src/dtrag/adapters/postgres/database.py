@@ -191,20 +191,16 @@ class Database:
             await connection.execute(scope_statement(scope.nodes))
             yield connection
 
-    async def read_all(self, scope: Scope, *statements: tuple[LiteralString, Values]) -> list[list[DictRow]]:
-        """All rows of each statement under row-level security, in one round trip; each sees what is committed by then.
+    async def read(self, scope: Scope, statement: LiteralString, values: Values = None) -> list[DictRow]:
+        """All rows of a statement under row-level security, in one round trip.
 
-        The rows are fetched after the transaction: to wait for them inside it is a round trip more.
+        They are fetched after the transaction: to wait for them inside it is a round trip more.
         """
         async with self.connection("reader") as connection:
             async with connection.pipeline(), connection.transaction():
                 await connection.execute(scope_statement(scope.nodes))
-                cursors = [await connection.execute(statement, values, binary=True) for statement, values in statements]
-            return [await cursor.fetchall() for cursor in cursors]
-
-    async def read(self, scope: Scope, statement: LiteralString, values: Values = None) -> list[DictRow]:
-        """All rows of a statement under row-level security."""
-        return (await self.read_all(scope, (statement, values)))[0]
+                cursor = await connection.execute(statement, values, binary=True)
+            return await cursor.fetchall()
 
     async def read_row(self, scope: Scope, statement: LiteralString, values: Values = None) -> DictRow | None:
         """The first row of a statement under row-level security, or None."""
@@ -272,8 +268,13 @@ def scope_statement(nodes: frozenset[int] | None) -> bytes:
     """`set local` for the scope: a literal of its own statement, since a cluster forwards only that to its workers."""
     if nodes is None:
         return queries("session")["full_scope"].encode()
-    array = "{" + ",".join(str(int(node)) for node in sorted(nodes)) + "}"
-    return sql.SQL(queries("session")["scope"]).format(nodes=sql.Literal(array)).as_bytes(None)
+    return sql.SQL(queries("session")["scope"]).format(nodes=sql.Literal(node_array(nodes))).as_bytes(None)
+
+
+@lru_cache(CACHED_SCOPES)
+def node_array(nodes: frozenset[int]) -> str:
+    """The nodes as an array literal of PostgreSQL."""
+    return "{" + ",".join(str(int(node)) for node in sorted(nodes)) + "}"
 
 
 async def migrate(connection: AsyncConnection[Any]) -> int:

@@ -7,7 +7,7 @@ import hashlib
 import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, LiteralString
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,10 @@ from pgvector import HalfVector
 from psycopg import sql
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres.database import EF_SEARCH, Database, Values, fetch, fetch_row
+from dtrag.adapters.postgres.database import EF_SEARCH, Database, fetch, fetch_row, node_array
 from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
-from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, Version, shown_address, version_of
+from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, shown_address, version_of
 from dtrag.adapters.postgres.queries import condition, filter_parameters, filtered, queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
@@ -66,7 +66,7 @@ class PostgresIndex:
         async with self._database.connection("search") as connection:
             row = await fetch_row(connection, queries("search")["generation"])
         known = self._snapshot
-        if known is not None and row is not None and known.version == _version(row):
+        if known is not None and row is not None and known.version == (row["generation"], row["vectors"]):
             return known
         return await self._refreshed()
 
@@ -297,19 +297,28 @@ class PostgresIndex:
 
         A document may have been replaced since it was found: what it is now decides.
         """
+        if not chunk_ids and version is None:
+            return {}
         cached = self._contents.known(chunk_ids)
-        uncached = [key for key in chunk_ids if key not in cached]
-        places, rows = await self._read_passages(list(cached), uncached, scope, version)
-        present = {
-            key: (cached[key], node_id) for key, (node_id, version) in places.items() if cached[key].version == version
-        }
-        replaced = [key for key in places if key not in present]
-        if replaced:
-            rows += (await self._read_passages([], replaced, scope))[1]
+        keys = [*cached, *(key for key in chunk_ids if key not in cached)]
+        rows, state = await self._read_passages(keys, len(cached), scope)
+        if version not in {None, (state["generation"], state.get("vectors", 0))}:
+            raise IndexChanged
+        present: dict[str, tuple[PassageContent, int]] = {}
+        replaced: list[str] = []
         for row in rows:
-            content = PassageContent.of(row)
-            self._contents.add(content)
-            present[content.chunk_id] = (content, row["node_id"])
+            key = keys[row["number"] - 1]
+            if key not in cached:
+                present[key] = self._read_content(key, row), row["node_id"]
+            elif cached[key].version == version_of(row):
+                present[key] = cached[key], row["node_id"]
+            else:
+                replaced.append(key)
+        if replaced:
+            rows, _ = await self._read_passages(replaced, 0, scope)
+            for row in rows:
+                key = replaced[row["number"] - 1]
+                present[key] = self._read_content(key, row), row["node_id"]
         parts, day = self._postings.editions.validity(present), valid_day(scope)
         return {
             key: present[key][0].shown(present[key][1], taxonomy, scope, parts.get(key))
@@ -319,28 +328,24 @@ class PostgresIndex:
             and ((part := parts.get(key)) is None or part.admits(day))
         }
 
-    async def _read_passages(
-        self,
-        cached: Sequence[str],
-        uncached: Sequence[str],
-        scope: Scope,
-        version: tuple[int, int] | None = None,
-    ) -> tuple[dict[str, tuple[int, Version]], list[DictRow]]:
-        """Node and present version of the first passages and complete rows of the others, as far as they are in scope.
+    def _read_content(self, chunk_id: str, row: DictRow) -> PassageContent:
+        content = PassageContent.of(chunk_id, row)
+        self._contents.add(content)
+        return content
 
-        The generation is read after them: if it is that of `version` then, so it was when they were read.
+    async def _read_passages(
+        self, chunk_ids: Sequence[str], cached: int, scope: Scope
+    ) -> tuple[list[DictRow], Mapping[str, int]]:
+        """Rows of the passages in scope, the first `cached` ones without contents; and the generation after them.
+
+        If the generation is that of a snapshot then, so it was when the passages were read.
         """
-        statements, keyed = queries("content"), (("versions_by_key", cached), ("chunks_by_key", uncached))
-        reads: list[tuple[LiteralString, Values]] = [(statements[name], _keys(keys)) for name, keys in keyed if keys]
-        if version is not None:
-            reads.append((queries("search")["generation"], None))
-        if not reads:
-            return {}, []
-        results = await self._database.read_all(scope, *reads)
-        if version is not None and _version(results.pop()[0]) != version:
-            raise IndexChanged
-        places, rows = results.pop(0) if cached else [], results.pop() if uncached else []
-        return {cached[row["number"] - 1]: (row["node_id"], version_of(row)) for row in places}, rows
+        nodes = node_array(scope.nodes) if scope.nodes is not None else None
+        values = _keys(chunk_ids) | {"nodes": nodes, "cached": cached}
+        async with self._database.connection("reader") as connection:
+            cursor = await connection.execute(queries("content")["passages_in_scope"], values, binary=True)
+            *rows, state = await cursor.fetchall()
+        return rows, state["metadata"]
 
     async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
         """Chunk id -> start and text of the passages before it in its document, the nearest first."""
@@ -468,10 +473,6 @@ def _scores(rows: Iterable[DictRow]) -> dict[str, float]:
 
 def _address(row: DictRow, scope: Scope) -> str:
     return shown_address(row["source_uri"], row["source_path"], server_paths=scope.server_paths)
-
-
-def _version(row: DictRow) -> tuple[int, int]:
-    return row["generation"], row["vectors"]
 
 
 def _listed(listing: DocumentListing, scope: Scope) -> dict[str, object]:

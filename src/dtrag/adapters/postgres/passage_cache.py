@@ -49,18 +49,18 @@ class PassageContent:
     """Whether all values of `metadata` are immutable."""
 
     @classmethod
-    def of(cls, row: DictRow) -> PassageContent:
-        """The content of a row of `chunks_by_key`."""
+    def of(cls, chunk_id: str, row: DictRow) -> PassageContent:
+        """The content of a row of `passages_in_scope`."""
         metadata = {
             **row["document_metadata"],
             **row["metadata"],
-            "document_id": str(row["document_id"]),
+            "document_id": chunk_id.rpartition(":")[0],
             "content_type": row["content_type"],
             "language": row["language"],
             "processed_at": row["processed_at"].isoformat(),
         }
         return cls(
-            chunk_id=f"{row['document_id']}:{row['ordinal']}",
+            chunk_id=chunk_id,
             version=version_of(row),
             text=row["text"],
             title=row["title"],

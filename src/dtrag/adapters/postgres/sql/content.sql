@@ -1,19 +1,8 @@
 -- Gate 2: text and titles by key, as a role under row-level security.
 
--- name: chunks_by_key
-select c.document_id, c.ordinal, c.node_id, c.start_offset, c.end_offset, c.text, c.breadcrumb, c.metadata,
-       d.title, d.source_uri, d.source_path, d.content_type, d.language, d.metadata as document_metadata,
-       d.processed_at, d.fingerprint
-from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
-join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
-join documents d on d.document_id = c.document_id
-
--- name: versions_by_key
--- `number` is the position of the key, from 1.
-select k.number::int, c.node_id, d.processed_at, d.fingerprint
-from unnest(:document_ids::uuid[], :ordinals::int[]) with ordinality as k (document_id, ordinal, number)
-join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
-join documents d on d.document_id = c.document_id
+-- name: passages_in_scope
+-- Gate 2 (migrations/0025_passages_in_scope.sql): it sets the scope for its own transaction, and needs no other.
+select * from passages_in_scope(:nodes::text, :document_ids::uuid[], :ordinals::int[], :cached::int)
 
 -- name: chunks_before
 select k.document_id, k.ordinal, b.ordinal as before, b.start_offset, b.text
