@@ -37,7 +37,7 @@ _LOG = logging.getLogger(__name__)
 
 CACHE_BYTES = 256 * 2**20
 """Bytes of cached postings; the least recently used are dropped first."""
-INLINE_POSTINGS = 250_000
+INLINE_POSTINGS = 500_000
 """Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
 RETRY_S = 600.0
 """Seconds after files could not be made in which it is not tried again."""
