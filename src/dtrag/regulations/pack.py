@@ -381,7 +381,9 @@ def _article(
         label=str(metadata.get("article") or ""),
         title=str(metadata.get("article_title") or ("" if regulation else first.title)),
         divisions=divisions,
-        pieces=tuple(piece.text for piece in sorted(pieces, key=lambda piece: _ordinal(piece.chunk_id))),
+        pieces=tuple(piece.text for piece in sorted(pieces, key=lambda piece: _ordinal(piece.chunk_id)))
+        if len(pieces) > 1
+        else (first.text,),
         kind=str(metadata.get("kind") or "article") if regulation else "article",
         score=score,
         regulation_score=regulation_score,

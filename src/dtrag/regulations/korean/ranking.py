@@ -141,8 +141,10 @@ class _WeighedConcept:
         present = terms & self.mask
         strength = self._strengths.get(present)
         if strength is None:
-            shares = ((wording.mask & present).bit_count() / wording.term_count for wording in self._wordings)
-            strength = self._strengths[present] = max((share for share in shares if share >= COVERED), default=0.0)
+            share = max(
+                [(wording.mask & present).bit_count() / wording.term_count for wording in self._wordings], default=0.0
+            )
+            strength = self._strengths[present] = share if share >= COVERED else 0.0
         return strength
 
 

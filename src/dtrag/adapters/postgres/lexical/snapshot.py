@@ -60,7 +60,7 @@ class DatedPassages:
         by_chunk_id: dict[str, ValidPassages] = {}
         for chunk_id in chunk_ids:
             document, _, ordinal = chunk_id.rpartition(":")
-            for part in self.by_document.get(uuid.UUID(document).int, ()):
+            for part in self.by_document.get(int(document.replace("-", ""), 16), ()):
                 if part.first <= int(ordinal) <= part.last:
                     by_chunk_id[chunk_id] = part
         return by_chunk_id

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
 
 from dtrag.core.query_expansion import MatchedBy
 from dtrag.core.text.analysis import normalise
@@ -54,6 +55,8 @@ __all__ = [
     "words_of",
 ]
 
+CACHED_WORDS = 8_192
+"""Words of questions for which is cached what they contain."""
 CACHED_COMPARISONS = 65_536
 """Comparisons of a word of a form with a word of a question that are cached; a question makes about a thousand."""
 
@@ -130,11 +133,8 @@ class Lexicon:
                 match = self._placed(form, words, position)
                 if match is not None:
                     yield match
-            for length in range(MIN_LONG_WORD, min(len(word), self._forms.longest + 1)):
-                for start in range(1, len(word) - length + 1):
-                    inner = word[start : start + length]
-                    if inner in self._forms.by_long_word:
-                        yield Match(self._forms.by_long_word[inner], inner, (position,))
+            for entry, inner in self._words_within(word).long:
+                yield Match(entry, inner, (position,))
 
     def _placed(self, form: Form, words: Sequence[str], first: int) -> Match | None:
         """The match of a form whose first word begins the word at `first`; None when one of its words is missing."""
@@ -177,11 +177,8 @@ class Lexicon:
     def _written_together(self, words: Sequence[str]) -> Iterator[Match]:
         """Forms of several words that the question writes as one, and single words that it writes as two."""
         for position, word in enumerate(words):
-            if is_hangul(word):
-                for start in range(len(word) - 1):
-                    for form in self._forms.joined(word[start : start + 2]):
-                        if _contains(word, start, form.tokens):
-                            yield Match(form.entry, " ".join(form.tokens), (position,))
+            for joined, form in self._words_within(word).joined:
+                yield Match(joined, form, (position,))
             if position + 1 < len(words):
                 pair = word + words[position + 1]
                 longest = min(len(pair), self._forms.longest)
@@ -190,9 +187,39 @@ class Lexicon:
                     if entry is not None:
                         yield Match(entry, pair[:length], (position, position + 1))
 
+    @functools.cached_property
+    def _words_within(self) -> Callable[[str], _WordsWithin]:
+        """What one word of a question contains, cached: questions share most of their words."""
+
+        @functools.lru_cache(CACHED_WORDS)
+        def words_within(word: str) -> _WordsWithin:
+            forms = self._forms
+            long = [
+                (forms.by_long_word[inner], inner)
+                for length in range(MIN_LONG_WORD, min(len(word), forms.longest + 1))
+                for start in range(1, len(word) - length + 1)
+                if (inner := word[start : start + length]) in forms.by_long_word
+            ]
+            joined = [
+                (form.entry, " ".join(form.tokens))
+                for start in (range(len(word) - 1) if is_hangul(word) else ())
+                for form in forms.joined(word[start : start + 2])
+                if _contains(word, start, form.tokens)
+            ]
+            return _WordsWithin(tuple(long), tuple(joined))
+
+        return words_within
+
     def _corrected(self, position: int, word: str) -> Iterator[Match]:
         for spelt, entry in self._spelling.nearest(without_particle(word)):
             yield Match(entry, spelt, (position,), by="spelling")
+
+
+class _WordsWithin(NamedTuple):
+    """The entries of long words inside a word, and of forms of several words that it writes as one, with the forms."""
+
+    long: tuple[tuple[Entry, str], ...]
+    joined: tuple[tuple[Entry, str], ...]
 
 
 def _same_meaning(classes: Iterable[Sequence[str]]) -> dict[str, frozenset[str]]:

@@ -18,7 +18,6 @@ MIN_LONG_WORD = 3
 """Syllables of a form of one word from which on it is also searched for inside a compound ("하계계절학기"), and
 compared with misspelt words by its letters (jamo)."""
 _WORD = re.compile(r"[가-힣]+|[a-z0-9]+(?:[-'][a-z0-9]+)*")
-_OBJECT = re.compile(r"(?<=[가-힣]{2})[을를]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,7 @@ class FormIndex:
         self._unread: dict[str, list[tuple[str, Entry]]] = {}
         self._beginning: dict[str, list[Form]] = {}
         self._joined: dict[str, list[Form]] = {}
+        self._initials_of: dict[str, frozenset[str]] = {}
         self.long_words: list[tuple[str, Entry]] = []
         starts_of = functools.cache(self._starts)
         for entry in entries:
@@ -122,11 +122,15 @@ class FormIndex:
 
     def _read(self, spoken: str, entry: Entry) -> Form:
         tokens = _tokens(spoken)
-        literal = frozenset(token for token in tokens if token[0].isascii() and token not in self._synonyms)
+        literal = frozenset([token for token in tokens if token[0].isascii() and token not in self._synonyms])
         return Form(tokens, entry, self._initials(tokens[1]) if len(tokens) > 1 else frozenset(), literal)
 
     def _initials(self, token: str) -> frozenset[str]:
-        return frozenset(word[0] for word in (token, *self._synonyms.get(bare(token), ())))
+        initials = self._initials_of.get(token)
+        if initials is None:
+            others = self._synonyms.get(bare(token), ())
+            initials = self._initials_of[token] = frozenset([token[0], *[word[0] for word in others]])
+        return initials
 
 
 def words_of(question: str) -> list[str]:
@@ -158,12 +162,12 @@ def _tokens(spoken: str) -> tuple[str, ...]:
 
     A single syllable keeps it, which says that it is a whole word: "과를 바꾸" does not match "과제를 바꾸".
     """
-    words = words_of(spoken)
+    words = _WORD.findall(spoken)
     return tuple(words) if len(words) == 1 else tuple(map(_without_object, words))
 
 
 def _without_object(word: str) -> str:
-    return _OBJECT.sub("", word)
+    return word[:-1] if word[-1] in "을를" and len(word) > 2 and is_hangul(word[-3:-1]) else word
 
 
 def _start(token: str) -> str:
