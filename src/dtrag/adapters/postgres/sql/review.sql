@@ -86,8 +86,9 @@ order by case when :everything then q.confidence end, q.created_at, q.item_id
 limit :limit offset :offset
 
 -- name: item
-select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
-       q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
+-- Binary results have a single as the nearest double (.30000001), not as it was written.
+select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence::text::float8 as confidence,
+       q.status, q.note, q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
 from review_queue q left join documents d on d.document_id = q.document_id
 where q.item_id = :item_id
   and {visible}
@@ -98,8 +99,8 @@ select distinct proposal -> 'grant' as branches from review_queue
 where kind = 'answer' and jsonb_typeof(proposal -> 'grant') = 'array'
 
 -- name: answered
-select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
-       q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
+select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence::text::float8 as confidence,
+       q.status, q.note, q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
 from review_queue q left join documents d on d.document_id = q.document_id
 where q.kind = 'answer' and q.status in ('approved', 'corrected') and q.proposal ? 'chosen'
   and {visible}
