@@ -133,7 +133,8 @@ class Settings:
         "Metadata fields that searches may be filtered by, separated by commas.",
     )
     index_cache_mb: int = _setting(
-        256, "Cache for parts of the lexical index, in MiB; a million passages take about 400."
+        256,
+        "Cache for parts of the lexical index that are not in mapped files, in MiB; a million passages take about 400.",
     )
     cache_size: int = _setting(1_000, "Searches whose results are cached in memory; 0 for none.")
     cache_seconds: int = _setting(3_600, "How long results of searches are cached, in seconds.")

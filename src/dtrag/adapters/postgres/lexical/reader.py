@@ -200,10 +200,11 @@ class PostingReader:
         view = await self._view(now, scope)
         if view.whole:
             return now.statistics
-        distinct = sorted(set(terms))
-        frequencies = now.statistics.document_frequencies(distinct)
-        rarest = sorted(zip([frequency or math.inf for frequency in frequencies], distinct, strict=True))
-        counted_terms = sorted([term for _, term in rarest[:MOST_TERMS]])
+        counted_terms = sorted(set(terms))
+        if len(counted_terms) > MOST_TERMS:
+            frequencies = now.statistics.document_frequencies(counted_terms)
+            rarest = sorted(zip([frequency or math.inf for frequency in frequencies], counted_terms, strict=True))
+            counted_terms = sorted([term for _, term in rarest[:MOST_TERMS]])
         unknown = [term for term in counted_terms if term not in view.frequencies]
         lists = await self._lists(now, unknown)
         if len(view.frequencies) > FREQUENCIES_KEPT:
