@@ -265,7 +265,7 @@ def test_the_search_role_sees_only_facts_of_documents(store: Store) -> None:
         "select attname::text from pg_attribute where attrelid = 'documents'::regclass and attnum > 0"
         " and has_column_privilege('dtrag_search', attrelid, attnum, 'SELECT') order by 1"
     )
-    facts = ["content_type", "document_id", "embedded", "language", "node_id", "processed_at"]
+    facts = ["content_type", "document_id", "embedded", "language", "node_id", "processed_at", "segment_id"]
     assert [name for (name,) in columns] == facts
     assert not store.value(
         "select has_column_privilege('dtrag_search', 'imagined_questions'::regclass, 'question', 'SELECT')"
@@ -334,6 +334,7 @@ def test_every_limit_has_a_total_order() -> None:
         "search.vector_nearest",
         "search.vector_exact",
         "search.vector_count",
+        "search.vectors_after",
         "search.imagined_nearest",
         "search.imagined_exact",
         "search.imagined_count",

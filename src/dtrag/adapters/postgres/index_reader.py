@@ -21,6 +21,7 @@ from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
 from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, shown_address, version_of
 from dtrag.adapters.postgres.queries import condition, filter_parameters, filtered, queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree
+from dtrag.adapters.postgres.vector_reader import VectorReader
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.answers.sentence_vectors import SentenceVectors, unpack
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
@@ -53,6 +54,7 @@ class PostgresIndex:
         self._postings = PostingReader(database, cache_bytes)
         self._snapshot: IndexSnapshot | None = None
         self._refreshing = asyncio.Lock()
+        self._vectors = VectorReader(database, self._postings)
         self._strict_index = StrictIndex(database)
         self._contents = PassageCache()
 
@@ -80,6 +82,7 @@ class PostgresIndex:
             if self._snapshot is not None and self._snapshot.settings == settings:
                 return self._snapshot
             statistics = await self._postings.refresh(connection)
+            await self._vectors.refresh(connection, settings)
             taxonomy = await active_tree(connection)
             waiting, imagined = [
                 frozenset(row["node_id"] for row in await fetch(connection, statements[name]))
@@ -138,6 +141,9 @@ class PostgresIndex:
         """Chunk id -> cosine of those of these passages that are in scope and have a vector of the space."""
         if not chunk_ids:
             return {}
+        scores = await self._vectors.scores(query, space, chunk_ids, scope)
+        if scores is not None:
+            return scores
         values = {"vec": HalfVector(query.astype(np.float16)), "space": space}
         rows = await self._of_chunks("vectors_of_chunks", chunk_ids, scope, values)
         return _scores(rows)
@@ -203,12 +209,16 @@ class PostgresIndex:
     async def close(self) -> None:
         """Stop the background work."""
         await self._postings.close()
+        await self._vectors.close()
         await self._strict_index.close()
 
     async def vectors(
         self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
     ) -> dict[str, float]:
         """Chunk id -> cosine of the nearest passages, nearest first; as many as are in scope, at most `limit`."""
+        scored = await self._vectors.search(query, space, scope, filters, limit)
+        if scored is not None:
+            return scored
         parameters = self._conditions(scope, filters)
         values = {"vec": HalfVector(query.astype(np.float16)), "space": space, "limit": limit}
         reach = (

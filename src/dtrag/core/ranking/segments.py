@@ -148,7 +148,7 @@ class Segment:
             return np.empty(0, np.intp)
         rows = np.flatnonzero(np.isin(self.documents["document_id"][:, 0], ids[:, 0]))
         here = np.hstack([self.documents["document_id"][rows], self.documents["origin"][rows]])
-        exact = np.isin(_packed(here), _packed(ids))
+        exact = np.isin(packed(here), packed(ids))
         return rows[exact]
 
 
@@ -158,7 +158,7 @@ def quarters(documents: Iterable[tuple[uuid.UUID, uuid.UUID]]) -> NDArray[np.uin
     return np.array(rows, np.uint64).reshape(-1, 4)
 
 
-def _packed(rows: NDArray[np.uint64]) -> NDArray[np.void]:
+def packed(rows: NDArray[np.uint64]) -> NDArray[np.void]:
     """Rows of four numbers as one value each, for `np.isin`."""
     return np.ascontiguousarray(rows).view([("", np.uint64)] * 4).reshape(-1)
 

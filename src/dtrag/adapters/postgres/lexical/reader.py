@@ -176,7 +176,7 @@ class PostingReader:
         """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
         base, ranked = self._now, query.ranked()
         now = base.with_means(query.mean_lengths)
-        passages = [_parsed(chunk_id) for chunk_id in chunk_ids]
+        passages = [parsed(chunk_id) for chunk_id in chunk_ids]
         hidden = (await self._view(base, scope)).hidden
         scored: dict[str, float] = {}
         if not passages:
@@ -246,6 +246,11 @@ class PostingReader:
         now = self._now
         view = await self._view(now, scope)
         return now.statistics.chunks if view.whole else view.passages
+
+    async def seen(self, scope: Scope, filters: SearchFilters) -> tuple[Generation, View, NDArray[np.uint64] | None]:
+        """The generation, the scope's view of it, and the documents that the filters let through (None: all)."""
+        now = self._now
+        return now, await self._view(now, scope), await self._documents(filters)
 
     def hides(self, scope: Scope) -> bool:
         """Whether an edition is not valid on the day of the scope, in the scope or outside it."""
@@ -330,7 +335,7 @@ def _search(
     for part in searched:
         floor = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) >= limit else 0.0
         live = part.live
-        visible = _containing(part.required, _visible(live.segment, view, documents))
+        visible = _containing(part.required, visible_mask(live.segment, view, documents))
         scored = best(part.terms, live.damped, limit, visible, floor, bounded=(live.whole, part.stretch))
         parts.append((live, scored))
         all_scores = np.concatenate([all_scores, scored.scores])
@@ -343,12 +348,12 @@ def _search(
         ids.append(live.segment.documents["document_id"][rows])
         ordinals += (numbers - live.segment.first[rows]).tolist()
         scores += (-scored.scores[above]).tolist()
-    names = _names(np.concatenate([np.empty((0, 2), np.uint64), *ids]))
+    names = names_of(np.concatenate([np.empty((0, 2), np.uint64), *ids]))
     best_rows = sorted(zip(scores, names, ordinals, strict=True))[:limit]
     return {f"{document}:{ordinal}": -score for score, document, ordinal in best_rows}
 
 
-def _names(ids: NDArray[np.uint64]) -> list[str]:
+def names_of(ids: NDArray[np.uint64]) -> list[str]:
     """Ids as strings. Formatted together: `uuid.UUID` takes three times as long for each."""
     digits = ids.astype(">u8").tobytes().hex()
     parts = (digits[start : start + 32] for start in range(0, len(digits), 32))
@@ -371,7 +376,7 @@ def _containing(required: Sequence[Postings], visible: _Mask | None) -> _Mask | 
     return containing
 
 
-def _visible(segment: Segment, view: View, documents: NDArray[np.uint64] | None) -> _Mask | None:
+def visible_mask(segment: Segment, view: View, documents: NDArray[np.uint64] | None) -> _Mask | None:
     """Which passages count: of documents that exist, are in scope and pass the filters."""
     mask = view.visible[segment.segment_id]
     if documents is None:
@@ -395,6 +400,6 @@ def _among(ids: NDArray[np.uint64], known: NDArray[np.uint64]) -> Bools:
     return equal
 
 
-def _parsed(chunk_id: str) -> tuple[uuid.UUID, int]:
+def parsed(chunk_id: str) -> tuple[uuid.UUID, int]:
     document, _, ordinal = chunk_id.rpartition(":")
     return uuid.UUID(document), int(ordinal)

@@ -166,13 +166,13 @@ class Generation:
     means: Mapping[str, float]
     editions: DatedPassages = field(default_factory=DatedPassages)
     documents_with: LRUCache[SearchFilters, NDArray[np.uint64]] = field(
-        default_factory=lambda: _by_size(FILTERED_BYTES, lambda ids: ids.nbytes), repr=False, compare=False
+        default_factory=lambda: by_size(FILTERED_BYTES, lambda ids: ids.nbytes), repr=False, compare=False
     )
     views: LRUCache[tuple[frozenset[int] | None, int | None], View] = field(
         default_factory=lambda: LRUCache(VIEWS_KEPT), repr=False, compare=False
     )
     _with_means: LRUCache[tuple[tuple[str, float], ...], Generation] = field(
-        default_factory=lambda: _by_size(SCORED_BYTES, _damped_bytes), repr=False, compare=False
+        default_factory=lambda: by_size(SCORED_BYTES, _damped_bytes), repr=False, compare=False
     )
 
     def view_key(self, scope: Scope) -> tuple[frozenset[int] | None, int | None]:
@@ -247,7 +247,7 @@ def _damped_bytes(generation: Generation) -> int:
     return sum(live.damped.nbytes for live in generation.segments)
 
 
-def _by_size(max_bytes: int, size_of: Callable[[T], int]) -> LRUCache[Any, T]:
+def by_size(max_bytes: int, size_of: Callable[[T], int]) -> LRUCache[Any, T]:
     """A cache that keeps the latest value even when that alone is larger than `max_bytes`."""
     return LRUCache(max_bytes, getsizeof=lambda value: min(max_bytes, size_of(value)))
 

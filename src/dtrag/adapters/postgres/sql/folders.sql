@@ -25,8 +25,8 @@ order by document_id
 limit :limit
 
 -- name: copy_vectors
-insert into embeddings (document_id, ordinal, node_id, vec, space)
-select d.document_id, e.ordinal, d.node_id, e.vec, e.space
+insert into embeddings (document_id, ordinal, node_id, vec, space, change)
+select d.document_id, e.ordinal, d.node_id, e.vec, e.space, :change
 from unnest(:old::uuid[], :new::uuid[]) as m (old, new)
 join embeddings e on e.document_id = m.old
 join documents d on d.document_id = m.new

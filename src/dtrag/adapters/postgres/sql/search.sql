@@ -96,6 +96,26 @@ select coalesce(string_agg(uuid_send(i.document_id), ''::bytea), ''::bytea) as i
 from documents i
 where true {filters}
 
+-- name: vectors_after
+-- The vectors that came after a position, and the segment that each document was written with. Records of equal length,
+-- in network order; the order in which they are put together does not matter.
+select coalesce(string_agg(n.record, ''::bytea), ''::bytea) as records
+from (
+    select uuid_send(e.document_id) || uuid_send(d.segment_id) || int4send(e.ordinal) || int4send(e.space)
+           || int8send(e.change) || halfvec_send(e.vec) as record
+    from embeddings e
+    join documents d on d.document_id = e.document_id
+    where e.change >= :change and (e.change, e.document_id, e.ordinal) > (:change, :document_id, :ordinal)
+    order by e.change, e.document_id, e.ordinal
+    limit :limit
+) n
+
+-- name: origins
+-- Which of these documents there are, and the segments that they were written with: 32 bytes each.
+select coalesce(string_agg(uuid_send(document_id) || uuid_send(segment_id), ''::bytea), ''::bytea) as ids
+from documents
+where document_id = any (:document_ids::uuid[])
+
 -- name: vectors_of_chunks
 select i.document_id || ':' || i.ordinal as chunk_id, 1 - (i.vec <=> :vec::halfvec) as score
 from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)

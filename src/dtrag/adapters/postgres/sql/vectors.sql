@@ -62,7 +62,9 @@ where q.document_id = v.document_id and q.text_hash = v.text_hash and q.number =
   and q.created_at = v.created_at
 
 -- name: bump_vectors
+-- Locks the number until the transaction ends: changes become visible in the order of their numbers.
 update index_settings set value = to_jsonb(value::text::bigint + 1) where name = 'vectors'
+returning value::text::bigint as change
 
 -- name: waiting_documents
 select document_id, processed_at from documents
@@ -86,15 +88,15 @@ order by p.processed_at desc, p.document_id, p.ordinal
 
 -- name: put_vectors
 -- A document that was replaced has another time. Its category is that of the moment.
-insert into embeddings (document_id, ordinal, node_id, vec, space)
-select d.document_id, v.ordinal, d.node_id, v.vec::halfvec, v.space
+insert into embeddings (document_id, ordinal, node_id, vec, space, change)
+select d.document_id, v.ordinal, d.node_id, v.vec::halfvec, v.space, :change
 from unnest(:document_ids::uuid[], :ordinals::int[], :vectors::text[], :spaces::smallint[])
     as v (document_id, ordinal, vec, space)
 join unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
     on t.document_id = v.document_id
 join documents d on d.document_id = v.document_id and d.processed_at = t.processed_at
 on conflict (document_id, ordinal)
-do update set vec = excluded.vec, space = excluded.space, node_id = excluded.node_id
+do update set vec = excluded.vec, space = excluded.space, node_id = excluded.node_id, change = excluded.change
 
 -- name: drop_vectors
 delete from embeddings e

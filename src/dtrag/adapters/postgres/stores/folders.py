@@ -10,6 +10,7 @@ from psycopg.rows import DictRow
 from dtrag.adapters.postgres.database import Store, fetch
 from dtrag.adapters.postgres.queries import Lock, lock, lock_shared, queries, uuid_key
 from dtrag.adapters.postgres.rows import draft_of
+from dtrag.adapters.postgres.stores.vectors import next_change
 from dtrag.core.documents import Draft
 from dtrag.ports import StoredFile
 
@@ -44,8 +45,9 @@ class PostgresFolders(Store):
             await lock_shared(connection, Lock.WRITERS)
             for document_id in sorted(moved.values()):
                 await lock(connection, uuid_key(document_id))
+            change = await next_change(connection)
             for statement in ("copy_vectors", "copy_sentences", "copy_imagined"):
-                await connection.execute(self._sql[statement], names)
+                await connection.execute(self._sql[statement], {**names, "change": change})
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Decisions, placements and review items of old ids belong to the new ids."""

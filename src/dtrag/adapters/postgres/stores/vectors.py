@@ -39,6 +39,8 @@ DOCUMENTS_AT_ONCE = 64
 """Documents among which a batch looks for passages, and which it may find complete."""
 SPACES = "spaces"
 """Name of the setting: language -> id of its model, "" for no model."""
+EMPTIED = "vectors_emptied"
+"""Name of the setting: the number of the last change that removed vectors of documents which stay."""
 
 
 class PostgresTurn:
@@ -99,6 +101,7 @@ class PostgresVectors(Store):
             spaces = {row["id"]: row for row in await fetch(connection, self._sql["spaces"])}
             if dims and dims != {row["dim"] for row in spaces.values()}:
                 await self._reshape(connection, dims.pop(), existed=bool(spaces))
+                await _mark_emptied(connection, await next_change(connection))
                 spaces = {}
             for model in {model.id: model for model in models.values() if model is not None}.values():
                 if model.id not in spaces or spaces[model.id]["decides"] != model.decides:
@@ -163,11 +166,13 @@ class PostgresVectors(Store):
                 "vectors": [HalfVector(vector.astype(np.float16)).to_text() for _, vector in made],
                 "spaces": [spaces[passage.language] for passage, _ in made],
             }
-            stored = (await connection.execute(self._sql["put_vectors"], values | documents)).rowcount
+            change = await next_change(connection)
+            values |= documents | {"change": change}
+            stored = (await connection.execute(self._sql["put_vectors"], values)).rowcount
             unspoken = [passage for passage, vector in pairs if vector is None]
-            await connection.execute(self._sql["drop_vectors"], _keys(unspoken))
+            if (await connection.execute(self._sql["drop_vectors"], _keys(unspoken))).rowcount > 0:
+                await _mark_emptied(connection, change)
             await connection.execute(self._sql["settle"], documents | assigned)
-            await connection.execute(self._sql["bump_vectors"])
         return stored
 
     async def waiting_sentences(self, limit: int) -> WaitingBatch | None:
@@ -287,6 +292,16 @@ def _keys(passages: Sequence[WaitingPassage]) -> dict[str, list[object]]:
         "document_ids": [passage.document_id for passage in passages],
         "ordinals": [passage.ordinal for passage in passages],
     }
+
+
+async def next_change(connection: Connection) -> int:
+    """The number of this transaction's change of the vectors. Waits for the end of any other change."""
+    row = await fetch_row(connection, queries("vectors")["bump_vectors"])
+    return int(row["change"]) if row else 0
+
+
+async def _mark_emptied(connection: Connection, change: int) -> None:
+    await connection.execute(queries("index_settings")["set_setting"], {"name": EMPTIED, "value": Jsonb(change)})
 
 
 async def _stored_spaces(connection: Connection) -> dict[str, str]:
