@@ -75,7 +75,7 @@ def check_identity(settings: Mapping[str, Any], analyzer: str) -> None:
 
 def valid_day(scope: Scope) -> date:
     """The day whose editions a read returns: that of the scope, else today by the clock of this machine."""
-    return scope.as_of or datetime.now().astimezone().date()
+    return scope.as_of or datetime.now().date()
 
 
 class Index(Protocol):

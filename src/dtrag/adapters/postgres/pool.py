@@ -69,11 +69,14 @@ class Pool:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection in autocommit. Raises `DatabaseUnavailable`, and what the block raises."""
-        try:
-            async with asyncio.timeout(self._wait_s):
-                await self._slots.acquire()
-        except TimeoutError as error:
-            raise DatabaseUnavailable(reason="no connection became free in time; it is overloaded.") from error
+        if not self._slots.locked():
+            await self._slots.acquire()  # at once: a time limit would cost more
+        else:
+            try:
+                async with asyncio.timeout(self._wait_s):
+                    await self._slots.acquire()
+            except TimeoutError as error:
+                raise DatabaseUnavailable(reason="no connection became free in time; it is overloaded.") from error
         try:
             connection = await self._take()
             try:

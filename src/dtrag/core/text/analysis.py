@@ -61,13 +61,16 @@ _LOOK_BACK = 16
 """Characters before an end that are examined: more than the longest abbreviation, but not all of a long list."""
 
 
-def normalise(text: str) -> str:
-    """The folded form for comparisons: NFKC, casefold, NFKC again, runs of white space as single blanks."""
+def folded(text: str) -> str:
+    """NFKC, casefold, NFKC again."""
     if text.isascii():
-        folded = text.lower()
-    else:
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join(folded.split())
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def normalise(text: str) -> str:
+    """The folded form for comparisons, with runs of white space as single blanks."""
+    return " ".join(folded(text).split())
 
 
 def clean(text: str) -> str:
