@@ -223,6 +223,21 @@ async def test_without_a_writable_folder_everything_works(
     assert index._postings._making is not None and index._postings._making.done(), "tried again after ten minutes"
 
 
+async def test_pages_that_cannot_be_read_end_the_making_of_files_and_are_logged(
+    database: Database, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    await fill(database, random.Random(4))
+    store.rows("alter table posting_pages rename to hidden_pages")
+    index = PostgresIndex(database)
+    await index.snapshot()
+    assert index._postings._making is not None
+    await index._postings._making
+    assert "could not be made" in caplog.text and not index._postings._tables
+    store.rows("alter table hidden_pages rename to posting_pages")
+    await index.snapshot()
+    assert list(await answers(index, "kettle refund 휴학", Scope.everything(), 20))[1]
+
+
 SEARCHES = """
 import asyncio, json, sys
 from pathlib import Path

@@ -30,7 +30,7 @@ from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
 from dtrag.core.ranking.maxscore import Postings, ScoredPassages, best
 from dtrag.core.ranking.posting_table import PostingTable
 from dtrag.core.ranking.segments import Segment, whole
-from dtrag.errors import DatabaseUnavailable
+from dtrag.errors import DtragError
 from dtrag.ports import valid_day
 
 _LOG = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ class PostingReader:
                 if not await self._open_tables():
                     self._retry_at = time.monotonic() + RETRY_S
                     return
-        except (psycopg.Error, DatabaseUnavailable):
+        except (psycopg.Error, DtragError):
             self._retry_at = time.monotonic() + RETRY_S
             _LOG.warning("the files of postings could not be made", exc_info=True)
 
