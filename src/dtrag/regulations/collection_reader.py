@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Hashable, Mapping, Sequence
+from hashlib import blake2b
 
 from cachetools import LRUCache
 
@@ -39,7 +40,7 @@ class CollectionReader:
     def __init__(self, store: RegulationStore) -> None:
         self._store = store
         self._collections: LRUCache[Hashable, Collection] = LRUCache(CACHED_COLLECTIONS)
-        self._by_versions: LRUCache[tuple[tuple[uuid.UUID, bytes], ...], Collection] = LRUCache(CACHED_COLLECTIONS)
+        self._by_versions: LRUCache[bytes, Collection] = LRUCache(CACHED_COLLECTIONS)
         self._regulations: LRUCache[tuple[uuid.UUID, bytes], Regulation] = LRUCache(CACHED_REGULATIONS)
         self._reading = asyncio.Lock()
 
@@ -59,7 +60,7 @@ class CollectionReader:
 
     async def _read(self, scope: Scope) -> Collection:
         versions = await self._store.versions(scope)
-        key = tuple(versions.items())
+        key = _digest(versions)
         collection = self._by_versions.get(key)
         if collection is None:
             collection = await self._of_versions(versions, scope)
@@ -81,6 +82,14 @@ class CollectionReader:
                 self._regulations[regulation.document_id, versions[regulation.document_id]] = regulation
         present = [regulations[key] for key in versions if key in regulations]
         return await asyncio.to_thread(Collection.of, present, list(self._by_versions.values()))
+
+
+def _digest(versions: Mapping[uuid.UUID, bytes]) -> bytes:
+    """Of the regulations and their versions, in their order."""
+    digest = blake2b(digest_size=32)
+    for key, version in versions.items():
+        digest.update(key.bytes + len(version).to_bytes(4, "big") + version)
+    return digest.digest()
 
 
 def _without_texts(texts: Sequence[RegulationText]) -> list[Regulation]:
