@@ -54,6 +54,7 @@ async def seen(app: App, *paths: str, grant: Grant | None = None) -> set[str]:
     snapshot = await app.index.snapshot()
     assert snapshot.taxonomy == now
     await VectorFiller(PostgresVectors(app.database), EMBEDDER).fill()  # those of later documents
+    await app.index.snapshot()  # `vectors` returns those of the snapshot that was read last
     [vector] = EMBEDDER.embed_queries(["kettle"])
     near = await app.index.vectors(vector, EMBEDDER.id, scope, NO_FILTERS, 100)
     titles = {result.title for result in words}
