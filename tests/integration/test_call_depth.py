@@ -1,4 +1,4 @@
-"""How deep the calls are from the pipeline's search step to the SQL of the lexical index."""
+"""How deep the calls are from the pipeline's search step to the SQL of the passages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dtrag.pipeline.state import PipelineState
 
 PACKAGE = str(Path(dtrag.__file__).parent)
 MAX_FRAMES = 10
-"""Functions of dtrag from `step2_retrieve`, itself included, to the statement that loads postings."""
+"""Functions of dtrag from `step2_retrieve`, itself included, to the statement that reads the passages."""
 
 
 class Stacks:
@@ -51,14 +51,14 @@ class Stacks:
         return (self._of_task.get(task, []) if task is not None else []) + names[::-1]
 
 
-async def test_the_lexical_sql_is_at_most_ten_calls_below_the_search_step(
+async def test_the_passages_are_read_at_most_ten_calls_below_the_search_step(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stacks, depths, execute = Stacks(), list[list[str]](), psycopg.AsyncConnection.execute
 
     async def recording(self: Any, query: Any, *arguments: Any, **options: Any) -> Any:
         names = stacks.names()
-        if "p.postings" in str(query) and "retrieve.py:step2_retrieve" in names:
+        if "passages_in_scope" in str(query) and "retrieve.py:step2_retrieve" in names:
             depths.append(names[names.index("retrieve.py:step2_retrieve") :])
         return await execute(self, query, *arguments, **options)
 

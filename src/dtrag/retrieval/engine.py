@@ -219,7 +219,8 @@ class HybridSearchEngine:
         row-level security shows, though the index changes during it.
         """
         for attempt in itertools.count():
-            target = await self._target(request.filters, request.scope, from_memory=not attempt)
+            from_memory = not attempt and request.choose_weights is None  # whose first call decides
+            target = await self._target(request.filters, request.scope, from_memory=from_memory)
             if attempt < LAST_ATTEMPT:
                 target = replace(target, version=target.snapshot.version)
             search = Search(request, target, self._config, limits)
