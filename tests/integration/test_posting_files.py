@@ -175,6 +175,27 @@ async def test_a_damaged_file_is_made_again(database: Database, without_files: D
     assert not (await ready(PostgresIndex(database)))._postings._postings
 
 
+@pytest.mark.parametrize("cut", [False, True], ids=["overwritten", "cut"])
+async def test_a_file_that_is_changed_while_it_is_mapped_is_not_used(
+    database: Database, without_files: Database, cut: bool
+) -> None:
+    chance = random.Random(1)
+    await fill(database, chance)
+    by_files, by_pages = await ready(PostgresIndex(database)), PostgresIndex(without_files)
+    await by_pages.snapshot()
+    texts = [sentence(chance, 4) for _ in range(10)]
+    expected = [await answers(by_pages, text, Scope.everything(), 20) for text in texts]
+    for path in folder_of(database).iterdir():
+        with path.open("r+b") as file:
+            if cut:
+                file.truncate(64)
+            else:
+                file.seek(path.stat().st_size // 2)
+                file.write(b"\x01" * (path.stat().st_size // 3))
+    assert [await answers(by_files, text, Scope.everything(), 20) for text in texts] == expected
+    assert [await answers(await ready(by_files), text, Scope.everything(), 20) for text in texts] == expected
+
+
 async def test_files_of_an_earlier_formula_are_made_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     await fill(database, random.Random(2))
     with monkeypatch.context() as earlier:

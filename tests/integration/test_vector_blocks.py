@@ -252,6 +252,28 @@ async def test_harmed_files_are_made_again(settings: Settings, harm: Callable[[P
             assert newcomer._vectors._blocks
 
 
+@pytest.mark.parametrize("cut", [False, True], ids=["overwritten", "cut"])
+async def test_files_that_are_changed_while_they_are_mapped_are_not_used(settings: Settings, cut: bool) -> None:
+    async with library(settings, 6) as there:
+        await there.write(range(60))
+        await there.fill()
+        await there.check(rounds=2)
+        for path in there.folder.glob("vectors-*"):
+            with path.open("r+b") as file:
+                if cut:
+                    file.truncate(64)
+                else:
+                    file.seek(path.stat().st_size // 2)
+                    file.write(b"\x01" * (path.stat().st_size // 3))
+        [query] = TOY.embed_queries(["a machine"])
+        expected = await there.reference.vectors(query, TOY.id, EVERYTHING, NO_FILTERS, 10)
+        assert list((await there.index.vectors(query, TOY.id, EVERYTHING, NO_FILTERS, 10)).values()) == pytest.approx(
+            list(expected.values()), abs=PRECISION
+        )
+        await there.check()
+        assert there.index._vectors._complete
+
+
 async def test_the_database_is_searched_where_no_file_can_be_written(settings: Settings) -> None:
     async with library(settings, 7) as there:
         await there.write(range(40))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -44,6 +45,7 @@ MOST_EXACT = 20_000
 """Vectors that are looked at one by one, at most, whatever their share: about 30 ms."""
 MOVES = 3
 """How often a search restarts because a merge removed one of its segments."""
+_LOG = logging.getLogger(__name__)
 
 
 class PostgresIndex:
@@ -91,6 +93,16 @@ class PostgresIndex:
         self._snapshot = IndexSnapshot(settings, statistics, taxonomy, waiting, imagined)
         return self._snapshot
 
+    def _verify_files(self) -> None:
+        """Use no mapped files when one was changed in place; until they are made again, the database is searched."""
+        files = self._database.files
+        if files is not None and (changed := files.changed()):
+            _LOG.warning("search files were changed by another program and are made again: %s", sorted(changed))
+            files.remove(changed)
+            self._postings.forget_files()
+            self._vectors.forget_files()
+            self._snapshot = None  # the next search reads the state again, and opens or makes the files
+
     async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> BM25 of the best passages that hold at least one term of the query, best first."""
         for _ in range(MOVES):
@@ -110,7 +122,8 @@ class PostgresIndex:
         return await self._postings.scores(query, chunk_ids, scope)
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
-        """The BM25 statistics of the passages in scope, for these terms."""
+        """The BM25 statistics of the passages in scope, for these terms: the first step of a search by words."""
+        self._verify_files()
         for _ in range(MOVES):
             try:
                 return await self._postings.statistics(terms, scope)
@@ -141,6 +154,7 @@ class PostgresIndex:
         """Chunk id -> cosine of those of these passages that are in scope and have a vector of the space."""
         if not chunk_ids:
             return {}
+        self._verify_files()
         scores = await self._vectors.scores(query, space, chunk_ids, scope)
         if scores is not None:
             return scores
@@ -216,6 +230,7 @@ class PostgresIndex:
         self, query: Vector, space: str, scope: Scope, filters: SearchFilters, limit: int
     ) -> dict[str, float]:
         """Chunk id -> cosine of the nearest passages, nearest first; as many as are in scope, at most `limit`."""
+        self._verify_files()
         scored = await self._vectors.search(query, space, scope, filters, limit)
         if scored is not None:
             return scored

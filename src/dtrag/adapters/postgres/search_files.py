@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,18 @@ class _Unusable(Exception):
     """Why a file is not what it should be."""
 
 
+class _State(NamedTuple):
+    """By which a file that was written to or cut differs from what it was."""
+
+    inode: int
+    size: int
+    written_ns: int
+
+
+def _state(status: os.stat_result) -> _State:
+    return _State(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
 @dataclass(frozen=True, slots=True)
 class MappedFile:
     """An open file: read-only arrays over one mapping, which stays valid when the file is removed, and its facts."""
@@ -73,6 +85,7 @@ class SearchFiles:
         self._identity = identity
         self._disk = disk
         self._refused = False
+        self._verified: dict[str, _State] = {}
 
     def write(self, name: str, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
         """Write or replace a file. The facts are JSON; arrays may hold structures, but no Python objects."""
@@ -90,11 +103,26 @@ class SearchFiles:
         mapped = None
         with self._refusals(), self._opened() as folder:
             try:
-                mapped = _mapped(folder, name, self._identity)
+                mapped, self._verified[name] = _mapped(folder, name, self._identity)
             except _Unusable as error:
                 _LOG.warning("the search file %s is removed, and made again from the database: %s", name, error)
                 _unlink(folder, name)
         return mapped
+
+    def changed(self) -> set[str]:
+        """The mapped files that something has written to or cut since they were verified; quick, for every search.
+
+        One that is gone, or replaced by another file, has left its mapping as it was.
+        """
+        folder, names = f"{self._parent / self._identity}/", set()
+        for name, verified in list(self._verified.items()):
+            try:
+                state = _state(os.stat(folder + name, follow_symlinks=False))  # noqa: PTH116 - for every search
+            except OSError:
+                continue
+            if state != verified and state.inode == verified.inode:
+                names.add(name)
+        return names
 
     def names(self) -> set[str]:
         """The names of all files."""
@@ -107,6 +135,7 @@ class SearchFiles:
         """Remove files; processes that have mapped one keep its content."""
         with self._refusals(), self._opened() as folder:
             for name in names:
+                self._verified.pop(name, None)
                 _unlink(folder, name)
 
     def others(self) -> set[str]:
@@ -229,8 +258,8 @@ def _first_checksum(*prelude: Any) -> int:
     return zlib.crc32(_PRELUDE.pack(*prelude, 0))
 
 
-def _mapped(folder: int, name: str, identity: str) -> MappedFile:
-    """Map a file and verify all of it. Raises `_Unusable`, and `OSError`."""
+def _mapped(folder: int, name: str, identity: str) -> tuple[MappedFile, _State]:
+    """Map a file and verify all of it; and its state before. Raises `_Unusable`, and `OSError`."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:
@@ -263,7 +292,7 @@ def _mapped(folder: int, name: str, identity: str) -> MappedFile:
         ).reshape(place["shape"])
         for key, place in header["arrays"].items()
     }
-    return MappedFile(arrays, header["facts"])
+    return MappedFile(arrays, header["facts"]), _state(status)
 
 
 def _dtype(description: str | list[list[Any]]) -> np.dtype[Any]:

@@ -174,6 +174,13 @@ class VectorReader:
             scores.update((chunk_ids[place], score) for place, score in zip(which.tolist(), cosines, strict=True))
         return scores
 
+    def forget_files(self) -> None:
+        """Find nothing until the next `refresh`."""
+        self._epoch, self._blocks, self._newest, self._complete = -1, [], [], False
+        if self._storing is not None:
+            self._storing.cancel()
+            self._storing = None
+
     async def close(self) -> None:
         """Stop the background work."""
         for task in (self._storing, self._sweeping):

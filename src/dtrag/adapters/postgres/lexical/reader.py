@@ -121,6 +121,10 @@ class PostingReader:
             self._making.cancel()
             await asyncio.wait({self._making})
 
+    def forget_files(self) -> None:
+        """Read the database until the next `refresh`."""
+        self._tables = {}
+
     def _unopened(self) -> list[Segment]:
         """The segments that should have a file and are read from the database."""
         if self._database.files is None:
