@@ -13,6 +13,7 @@ KNOWN = frozenset(
     {
         "generation",
         "vectors",
+        "vectors_emptied",
         "spaces",
         "sources_read_with",
         "analyzer",

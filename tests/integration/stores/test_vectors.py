@@ -38,6 +38,7 @@ async def two_languages(stores: Stores) -> None:
 
 async def spaces_of(stores: Stores, *models: Embedder) -> list[set[str]]:
     """The documents that a search finds in the space of each model."""
+    await stores.index.snapshot()
     found = []
     for model in models:
         scores = await stores.index.vectors(model.embed_queries(["x"])[0], model.id, EVERYTHING, NO_FILTERS, 10)

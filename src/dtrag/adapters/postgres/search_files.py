@@ -44,7 +44,7 @@ _MAGIC = b"dtragmap"
 _PRELUDE = struct.Struct("<8sIIQI")
 _TEMPORARY = ".writing-"
 _CACHE_TAG = (
-    b"Signature: 8a477f597d28d172789f06886806bc55\n# Backups may leave this folder out: dtrag makes it again.\n"
+    b"Signature: 8a477f597d28d172789f06886806bc55\n# Derived from the database of dtrag: backups may leave it out.\n"
 )
 """The content of a CACHEDIR.TAG (bford.info/cachedir), by which backup programs know folders of derived data."""
 _LOG = logging.getLogger(__name__)

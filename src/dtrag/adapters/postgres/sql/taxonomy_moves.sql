@@ -14,5 +14,9 @@ with document as (
 )
 update embeddings set node_id = :node_id where document_id = :document_id
 
+-- name: follow_segment
+-- Files hold the vectors with the segment that their document belonged to: those of a moved one are read again.
+update embeddings set change = :change where document_id = any (:document_ids)
+
 -- name: lexical_of_document
 select terms, length, language from lexical_index where document_id = :document_id

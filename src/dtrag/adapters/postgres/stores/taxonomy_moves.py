@@ -12,6 +12,7 @@ from dtrag.adapters.postgres import editions
 from dtrag.adapters.postgres.database import Connection, fetch, fetch_row
 from dtrag.adapters.postgres.lexical.rows import is_counted, subtract, write_stored_segment
 from dtrag.adapters.postgres.queries import Lock, lock, lock_shared, queries, uuid_key
+from dtrag.adapters.postgres.stores.vectors import next_change
 from dtrag.core.taxonomy.apply import successor
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Node, Taxonomy
 
@@ -68,6 +69,8 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
             await subtract(connection, document_id, origin["segment_id"], await passages.fetchall())
     if moved:
         await write_stored_segment(connection, segment_id)
+        values = {"change": await next_change(connection), "document_ids": [row["document_id"] for row in moved]}
+        await connection.execute(statements["follow_segment"], values)
         await editions.moved(connection, moved, {*living.values(), *(origin["node_id"] for origin in moved)})
     return len(moved)
 
