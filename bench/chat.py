@@ -154,7 +154,7 @@ async def collected(data: Path, name: str, folder: Path, embedder: str) -> None:
     async with open_app(settings) as app:
         if not (await app.counts())[0]:
             await app.ingest([data / SETS[name][0]])
-        await app.vectors.fill()
+        await app.vectors.fill(sentences=True)
 
 
 def main(data: Path, sets: Sequence[str], embedder: str, delay: float, folder: Path) -> None:

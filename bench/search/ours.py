@@ -91,6 +91,13 @@ class Dtrag(System):
             await self._fill()
             self._embedder.vectors.clear()
         await self.app.index.snapshot()
+        while not self._mapped():  # noqa: ASYNC110 - made in the background, for which the loop must run
+            await asyncio.sleep(0.1)
+
+    def _mapped(self) -> bool:
+        """Whether searches find all postings and vectors in files."""
+        index = self.app.index
+        return not index._postings._unopened() and (index._vectors._complete or not self._with_vectors)
 
     async def _fill(self) -> None:
         """The vectors; where there is a graph of them it is made afterwards, which takes a tenth of the time."""
