@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,8 @@ from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.stores.vectors import PostgresVectors
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.ranking import nearest
+from dtrag.errors import DatabaseUnavailable
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.settings import Settings
 from tests.builders import indexed_document
@@ -272,6 +275,49 @@ async def test_files_that_are_changed_while_they_are_mapped_are_not_used(setting
         )
         await there.check()
         assert there.index._vectors._complete
+
+
+async def test_signs_of_all_blocks_are_taken_from_one_centre(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block of few vectors has no centre of its own, and distances by two centres do not compare."""
+    monkeypatch.setattr(nearest, "CENTRED_FROM", 30)
+    async with library(settings, 6) as there:
+        for start, end in ((0, 60), (60, 70), (70, 75)):
+            await there.write(range(start, end))
+            await there.fill()
+            await there.check(rounds=2)
+        async with fresh(there.app.database) as newcomer:
+            await there.check(there.index, newcomer)
+            for index in (there.index, newcomer):
+                placed = index._vectors._placed
+                assert placed is not None and len(placed.blocks) > 1
+                [parts] = placed.parts.values()
+                [centre] = {part.vectors.centre.tobytes() for part in parts}
+                assert any(centre)
+
+
+async def test_reading_that_failed_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_reader, "RETRY_S", 0.0)
+    async with library(settings, 6) as there:
+        await there.write(range(60))
+        await there.fill()
+        read, failures = vector_reader._read, [DatabaseUnavailable(reason="gone.")]
+
+        async def failing(*arguments: Any) -> Any:
+            if arguments[2] == vector_reader.FILLED_AT_ONCE and failures:
+                raise failures.pop()
+            return await read(*arguments)
+
+        monkeypatch.setattr(vector_reader, "_read", failing)
+        newcomer = PostgresIndex(there.app.database)
+        await settled(newcomer)
+        assert not failures and not newcomer._vectors._complete
+        await there.check(newcomer, rounds=2)
+        await settled(newcomer)
+        assert newcomer._vectors._complete
+        await there.check(newcomer)
+        await newcomer.close()
 
 
 async def test_the_database_is_searched_where_no_file_can_be_written(settings: Settings) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -26,6 +26,8 @@ PREFIX = "vectors-"
 Position = bytes
 """Change (8 bytes), document (16) and ordinal (4) of a row, in network order: positions compare as bytes."""
 START: Position = bytes(28)
+Centres = Mapping[int, NDArray[np.float32]]
+"""Number of a space -> what the signs of its rows are taken from: equal in all rows that are compared by them."""
 _VECTOR = 48
 """Bytes of a record of `vectors_after` before its vector, which begins with its dimension (2 bytes) and 2 others."""
 
@@ -48,6 +50,11 @@ class SpaceRows:
     ordinals: NDArray[np.int32]
     vectors: Vectors
     _places: dict[uuid.UUID, tuple[Rows, Rows]] = field(default_factory=dict, repr=False)
+
+    def centred(self, centre: NDArray[np.float32]) -> SpaceRows:
+        """With signs by this centre, as the other parts of a search have them."""
+        vectors = self.vectors.centred(centre)
+        return self if vectors is self.vectors else replace(self, vectors=vectors)
 
     def places(self, segment: Segment) -> tuple[Rows, Rows]:
         """The rows that belong to a segment, and the numbers of their passages. Neither ever changes."""
@@ -101,8 +108,8 @@ class VectorBlock:
     arrays: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def of_records(cls, after: Position, records: bytes) -> Self:
-        """From the records of `vectors_after`; at least one."""
+    def of_records(cls, after: Position, records: bytes, centres: Centres) -> Self:
+        """From the records of `vectors_after`, at least one, with the centres of the blocks before."""
         dim = int.from_bytes(records[_VECTOR : _VECTOR + 2])
         kind = [("document", ">u8", (2,)), ("origin", ">u8", (2,)), ("ordinal", ">i4"), ("space", ">i4")]
         rows = np.frombuffer(records, np.dtype([*kind, ("change", ">i8"), ("head", "V4"), ("vector", ">f2", (dim,))]))
@@ -118,7 +125,7 @@ class VectorBlock:
             "values": quantised.values,
             "scales": quantised.scales,
         }
-        return cls._sorted(after, last, columns, rows["space"].astype(np.int32), {})
+        return cls._sorted(after, last, columns, rows["space"].astype(np.int32), centres)
 
     @classmethod
     def of_file(cls, after: Position, upto: Position, mapped: MappedFile) -> Self:
@@ -130,11 +137,8 @@ class VectorBlock:
         """Several that follow one another as one."""
         names = {"documents": 1, "origins": 1, "ordinals": 0, "values": 0, "scales": 0}
         columns = {name: np.concatenate([block.arrays[name] for block in blocks], axis) for name, axis in names.items()}
-        centres: dict[int, NDArray[np.float32]] = {}
-        for block in sorted(blocks, key=len):
-            centres |= {space: part.vectors.centre for space, part in block.parts.items() if part.vectors.centre.any()}
         spaces = np.concatenate([block.space_of_rows() for block in blocks])
-        return cls._sorted(blocks[0].after, blocks[-1].upto, columns, spaces, centres)
+        return cls._sorted(blocks[0].after, blocks[-1].upto, columns, spaces, centres_of(blocks))
 
     @classmethod
     def _sorted(
@@ -143,7 +147,7 @@ class VectorBlock:
         upto: Position,
         columns: dict[str, NDArray[Any]],
         spaces: NDArray[np.int32],
-        centres: Mapping[int, NDArray[np.float32]],
+        centres: Centres,
     ) -> Self:
         documents = columns["documents"]
         order = np.lexsort((columns["ordinals"], documents[1], documents[0], spaces))
@@ -206,6 +210,14 @@ class VectorBlock:
 
 
 _WIDE = {"documents", "origins"}
+
+
+def centres_of(blocks: Iterable[VectorBlock]) -> Centres:
+    """The centre of each space in the largest of the blocks that has one."""
+    centres: dict[int, NDArray[np.float32]] = {}
+    for block in sorted(blocks, key=len):
+        centres |= {space: part.vectors.centre for space, part in block.parts.items() if part.vectors.centre.any()}
+    return centres
 
 
 def named(name: str) -> tuple[int, Position, Position] | None:

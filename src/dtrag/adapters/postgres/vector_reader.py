@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,11 @@ from dtrag.adapters.postgres.stores.vectors import EMPTIED
 from dtrag.adapters.postgres.vector_blocks import (
     PREFIX,
     START,
+    Centres,
     Position,
     SpaceRows,
     VectorBlock,
+    centres_of,
     named,
     position_values,
     to_merge,
@@ -52,6 +55,8 @@ VISIBLE_BYTES = 64 * 2**20
 """Rows that scopes and filters let through, kept for the next search with the same ones: 8 bytes each."""
 MOST_IN_MEMORY = 65_536
 """Vectors that a process keeps in memory while the disk refuses files; with more, the database is searched: 54 MB."""
+RETRY_S = 30.0
+"""Seconds after which reading the vectors is tried again when it failed or no file could be written."""
 INLINE_ROWS = 300_000
 """Up to so many rows (about 2 ms) are scanned at once; more go to a thread, so that other requests need not wait."""
 _LOG = logging.getLogger(__name__)
@@ -73,7 +78,12 @@ class _Placed:
     @classmethod
     def of(cls, blocks: Sequence[VectorBlock], generation: Generation) -> _Placed:
         """Of several rows for one passage the newest counts, whatever its space."""
-        ordered = [(space, part) for block in blocks for space, part in block.parts.items()]
+        centres = centres_of(blocks)
+        ordered = [
+            (space, part.centred(centres[space]) if space in centres else part)
+            for block in blocks
+            for space, part in block.parts.items()
+        ]
         places: dict[SpaceRows, dict[uuid.UUID, tuple[Rows, Rows]]] = {part: {} for _, part in ordered}
         segments = [live.segment for live in generation.segments]
         for _, part in ordered:
@@ -103,6 +113,7 @@ class VectorReader:
         self._blocks: list[VectorBlock] = []
         self._newest: list[VectorBlock] = []
         self._complete = self._missed = False
+        self._retry_at = 0.0
         self._placed: _Placed | None = None
         self._placing = asyncio.Lock()
         self._storing: asyncio.Task[None] | None = None
@@ -123,7 +134,7 @@ class VectorReader:
         if self._storing is not None and not self._complete:
             self._missed = True
             return
-        read = await _read(connection, self._end(), READ_AT_ONCE)
+        read = await _read(connection, self._end(), READ_AT_ONCE, centres_of([*self._blocks, *self._newest]))
         if read is not None:
             self._newest.append(read)
             if self._storing is None and len(self._newest) > 1:
@@ -193,6 +204,7 @@ class VectorReader:
     ) -> tuple[Sequence[SpaceRows], list[Rows | None]] | None:
         """The parts of the space, and the rows of each that count (None: all); None while they are incomplete."""
         if not self._complete:
+            self._try_again()
             return None
         generation, view, documents = await self._postings.seen(scope, filters)
         placed = await self._present(generation)
@@ -206,6 +218,11 @@ class VectorReader:
 
             placed.visible[key] = await asyncio.to_thread(visible)
         return parts, placed.visible[key]
+
+    def _try_again(self) -> None:
+        files = self._database.files
+        if files is not None and self._epoch >= 0 and self._storing is None and time.monotonic() > self._retry_at:
+            self._storing = asyncio.create_task(self._store(files, filling=True), name="vector-files")
 
     async def _present(self, generation: Generation) -> _Placed:
         """The blocks of now, at this generation."""
@@ -229,7 +246,7 @@ class VectorReader:
                 if newest:
                     written = await asyncio.to_thread(_written, files, epoch, newest)
                     if written is None:
-                        return  # tried again with the next new vectors
+                        return  # tried again later
                     blocks.append(written)
                 while (last := to_merge([len(block) for block in blocks])) and (
                     merged := await asyncio.to_thread(_written, files, epoch, blocks[-last:])
@@ -239,7 +256,8 @@ class VectorReader:
                     break
                 self._missed = False
                 async with self._database.own_connection("search") as connection:
-                    read = await _read(connection, blocks[-1].upto if blocks else START, FILLED_AT_ONCE)
+                    end = blocks[-1].upto if blocks else START
+                    read = await _read(connection, end, FILLED_AT_ONCE, centres_of(blocks))
                 newest = [] if read is None else [read]
                 if not self._missed and sum(map(len, newest)) < WRITTEN_FROM:
                     break
@@ -250,7 +268,7 @@ class VectorReader:
         except DtragError as error:
             _LOG.warning("vectors are read from the database for now: %s", error)
         finally:
-            self._storing = None
+            self._storing, self._retry_at = None, time.monotonic() + RETRY_S
 
     async def _sweep(self, files: SearchFiles) -> None:
         """Remove the vectors of deleted documents from the files, every half hour."""
@@ -279,13 +297,13 @@ class VectorReader:
             self._blocks = [written if other is block else other for other in self._blocks]
 
 
-async def _read(connection: Connection, after: Position, limit: int) -> VectorBlock | None:
+async def _read(connection: Connection, after: Position, limit: int, centres: Centres) -> VectorBlock | None:
     """The next vectors in the database, at most `limit`; None when there are none."""
     values = {**position_values(after), "limit": limit}
     cursor = await connection.execute(queries("search")["vectors_after"], values, binary=True)
     row = await cursor.fetchone()
     records = bytes(row["records"]) if row else b""
-    return await asyncio.to_thread(VectorBlock.of_records, after, records) if records else None
+    return await asyncio.to_thread(VectorBlock.of_records, after, records, centres) if records else None
 
 
 def _opened(files: SearchFiles, epoch: int, change: int) -> list[VectorBlock]:

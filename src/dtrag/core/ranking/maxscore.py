@@ -128,6 +128,14 @@ def damped_lengths(segment: Segment, means: Mapping[str, float]) -> Floats:
     return damping(ratios).astype(np.float32)
 
 
+def stretch(means: Mapping[str, float], others: Mapping[str, float]) -> float:
+    """The factor by which impacts with the `others` as mean lengths may exceed those with `means`.
+
+    With d = a + b dl / avgdl an impact tf / (tf + d) grows by avgdl' / avgdl at most, and only where that is > 1.
+    """
+    return max([1.0, *(mean / means[name] for name, mean in others.items() if name in means)])
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredPassages:
     """Passages of one segment: their numbers and BM25 scores, unordered."""

@@ -89,8 +89,3 @@ class PostingTable:
         if start < 0:
             return Postings(count, None, self.dense[-1 - start], highest)
         return Postings(count, self.chunks[start : start + count], self.frequencies[start : start + count], highest)
-
-    def stretch(self, means: Mapping[str, float]) -> float:
-        """The factor by which impacts with these mean lengths may exceed `highest`."""
-        # With d = a + b dl / avgdl an impact tf / (tf + d) grows by avgdl' / avgdl at most, and only where that is > 1.
-        return max([1.0, *(mean / self.means[name] for name, mean in means.items() if name in self.means)])

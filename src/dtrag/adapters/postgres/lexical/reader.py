@@ -27,7 +27,7 @@ from dtrag.adapters.postgres.lexical.snapshot import Bools, DatedPassages, Gener
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
-from dtrag.core.ranking.maxscore import Postings, ScoredPassages, best
+from dtrag.core.ranking.maxscore import Postings, ScoredPassages, best, stretch
 from dtrag.core.ranking.posting_table import PostingTable
 from dtrag.core.ranking.segments import Segment, whole
 from dtrag.errors import DtragError
@@ -181,12 +181,12 @@ class PostingReader:
         base, ranked = self._now, query.ranked()
         now = base.with_means(query.mean_lengths)
         passages = [parsed(chunk_id) for chunk_id in chunk_ids]
-        hidden = (await self._view(base, scope)).hidden
+        visible = (await self._view(base, scope)).visible
         scored: dict[str, float] = {}
         if not passages:
             return scored
         for live, lists in zip(now.segments, await self._lists(now, [term for term, _ in ranked]), strict=True):
-            which, numbers = live.places(passages, scope, hidden[live.segment.segment_id])
+            which, numbers = live.places(passages, visible[live.segment.segment_id])
             scores = np.zeros(len(numbers), np.float32)
             for (_, weight), postings in zip(ranked, lists.postings, strict=True):
                 if postings is not None:
@@ -228,18 +228,18 @@ class PostingReader:
         """Number of a title -> passages of the one document in scope that has it."""
         known_numbers = np.unique(numbers[numbers > 0])
         now = self._now
-        all_hidden = (await self._view(now, scope)).hidden
+        view = await self._view(now, scope)
         by_title: dict[int, list[list[str]]] = {}
         for live in now.segments if len(known_numbers) else ():
-            rows = live.segment.titled(known_numbers)
-            for row in rows[live.seen(scope, rows)].tolist():
+            visible = view.visible[live.segment.segment_id]
+            for row in live.segment.titled(known_numbers).tolist():
                 document = live.segment.documents[row]
                 name = whole(document["document_id"])
-                first, hidden = int(live.segment.first[row]), all_hidden[live.segment.segment_id]
+                first = int(live.segment.first[row])
                 passages = [
                     f"{name}:{ordinal}"
                     for ordinal in range(int(document["chunks"]))
-                    if hidden is None or not hidden[first + ordinal]
+                    if visible is None or visible[first + ordinal]
                 ]
                 if passages:
                     by_title.setdefault(int(document["title"]), []).append(passages)
@@ -282,7 +282,7 @@ class PostingReader:
         for live in now.segments:
             key = live.segment.segment_id
             if (table := self._tables.get(key)) is not None:
-                lists.append(_SegmentLists(table.lists(live.segment, ids), table.stretch(now.means)))
+                lists.append(_SegmentLists(table.lists(live.segment, ids), stretch(table.means, now.means)))
                 continue
             cached = [self._postings.get((key, term)) for term in terms]
             lists.append(_SegmentLists(cached, live.stretch))

@@ -19,7 +19,7 @@ from dtrag.adapters.postgres.lexical.rows import Correction
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.editions import ValidPassages
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.ranking.maxscore import damped_lengths
+from dtrag.core.ranking.maxscore import damped_lengths, stretch
 from dtrag.core.ranking.segments import Segment, halves, quarters
 from dtrag.ports import valid_day
 
@@ -129,28 +129,17 @@ class LiveSegment:
     whole: NDArray[np.float32]
     stretch: float = 1.0
 
-    def seen(self, scope: Scope, rows: NDArray[np.intp]) -> Bools:
-        """Which of these documents are alive and in scope."""
-        alive = np.ones(len(rows), bool) if self.alive is None else self.alive[rows]
-        if scope.nodes is None:
-            return alive
-        return alive & np.isin(self.segment.documents["node_id"][rows], list(scope.nodes))
-
     def places(
-        self, passages: Sequence[tuple[uuid.UUID, int]], scope: Scope, hidden: Bools | None
+        self, passages: Sequence[tuple[uuid.UUID, int]], visible: Bools | None
     ) -> tuple[list[int], NDArray[np.int32]]:
-        """Which of the passages (document, ordinal) are here, alive, in scope and not hidden, and their numbers."""
-        documents = self.segment.documents
+        """Which of the passages (document, ordinal) are here and visible (None: all are), and their numbers."""
         places, rows = self.segment.locate([document for document, _ in passages])
-        seen = self.seen(scope, rows)
-        places, rows = places[seen], rows[seen]
         ordinals = np.array([passages[place][1] for place in places.tolist()], np.int32)
-        there = (ordinals >= 0) & (ordinals < documents["chunks"][rows])
+        there = (ordinals >= 0) & (ordinals < self.segment.documents["chunks"][rows])
         numbers = (self.segment.first[rows] + ordinals)[there].astype(np.int32)
         places = places[there]
-        if hidden is not None:
-            valid = ~hidden[numbers]
-            places, numbers = places[valid], numbers[valid]
+        if visible is not None:
+            places, numbers = places[visible[numbers]], numbers[visible[numbers]]
         return places.tolist(), numbers
 
 
@@ -190,9 +179,8 @@ class Generation:
         return scored
 
     def _scored_by(self, means: Mapping[str, float]) -> Generation:
-        # With d = a + b dl / avgdl an impact tf / (tf + d) grows by avgdl' / avgdl at most, and only where that is > 1.
-        stretch = max([1.0, *(mean / self.means[name] for name, mean in means.items() if name in self.means)])
-        live = (replace(part, damped=damped_lengths(part.segment, means), stretch=stretch) for part in self.segments)
+        growth = stretch(self.means, means)
+        live = (replace(part, damped=damped_lengths(part.segment, means), stretch=growth) for part in self.segments)
         return Generation(tuple(live), self.statistics, means, self.editions)
 
 
@@ -200,13 +188,12 @@ class Generation:
 class View:
     """Which passages of each segment a scope reaches, are alive and valid on the day (None: all), and how many.
 
-    `hidden` are the passages of each segment that are not valid on the day (None: none). `lengths` maps a language to
-    (number of the visible passages, sum of their lengths); `frequencies` are the numbers of them that hold a term, as
-    far as they were asked for. The view of a `whole` index has no `lengths`: its statistics are those of the index.
+    `lengths` maps a language to (number of the visible passages, sum of their lengths); `frequencies` are the numbers
+    of them that hold a term, as far as they were asked for. The view of a `whole` index has no `lengths`: its
+    statistics are those of the index.
     """
 
     visible: Mapping[uuid.UUID, Bools | None]
-    hidden: Mapping[uuid.UUID, Bools | None]
     whole: bool
     passages: int
     lengths: Mapping[str, tuple[int, int]]
@@ -216,7 +203,6 @@ class View:
     def of(cls, now: Generation, scope: Scope, period: int | None) -> View:
         """The view of a scope in a period of the editions (None: no passage is hidden). Reads every document."""
         all_visible: dict[uuid.UUID, Bools | None] = {}
-        all_hidden: dict[uuid.UUID, Bools | None] = {}
         whole = scope.nodes is None and period is None
         passages = 0
         lengths: Counter[str] = Counter()
@@ -230,7 +216,7 @@ class View:
             hidden = None if period is None else now.editions.hidden(segment, period)
             if hidden is not None:
                 visible = ~hidden if visible is None else visible & ~hidden
-            all_visible[segment.segment_id], all_hidden[segment.segment_id] = visible, hidden
+            all_visible[segment.segment_id] = visible
             passages += len(segment) if visible is None else int(np.count_nonzero(visible))
             if whole:
                 continue  # the index knows its own lengths
@@ -240,7 +226,7 @@ class View:
                 counts[language] += len(own)
                 lengths[language] += int(own.sum(dtype=np.int64))
         by_language = {language: (counts[language], lengths[language]) for language in counts}
-        return cls(all_visible, all_hidden, whole, passages, by_language)
+        return cls(all_visible, whole, passages, by_language)
 
 
 def _damped_bytes(generation: Generation) -> int:
