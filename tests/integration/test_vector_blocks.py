@@ -312,10 +312,10 @@ async def test_reading_that_failed_is_tried_again(settings: Settings, monkeypatc
         monkeypatch.setattr(vector_reader, "_read", failing)
         newcomer = PostgresIndex(there.app.database)
         await settled(newcomer)
-        assert not failures and not newcomer._vectors._complete
+        states = [newcomer._vectors._complete]
         await there.check(newcomer, rounds=2)
         await settled(newcomer)
-        assert newcomer._vectors._complete
+        assert not failures and [*states, newcomer._vectors._complete] == [False, True]
         await there.check(newcomer)
         await newcomer.close()
 
