@@ -58,5 +58,5 @@ async def test_a_killed_filler_loses_no_vector_and_makes_none_twice(
     filled = await VectorFiller(vectors, EMBEDDER).fill()
     assert filled.made == DOCUMENTS - stored
     assert store.value("select count(*) from embeddings") == DOCUMENTS
-    assert store.value("select count(*) from documents where not embedded") == 0
+    assert store.value("select count(*) from waiting_documents where not sentences") == 0
     store.assert_whole()

@@ -21,6 +21,7 @@ DISTRIBUTED = [
     "lexical_index",
     "embeddings",
     "sentence_vectors",
+    "waiting_documents",
     "imagined_questions",
     "passage_validity",
 ]
@@ -62,6 +63,7 @@ GRANTS = {
     "lexical_index": (READ, set()),
     "embeddings": (READ, set()),
     "vector_spaces": (READ, READ),
+    "waiting_documents": (READ, set()),
     "sentence_vectors": (set(), READ),
     "passage_validity": (READ, READ),
     "evaluations": (set(), set()),
@@ -142,7 +144,12 @@ def test_the_key_starts_with_the_document(store: Store, table: str) -> None:
         " where n.conrelid = %s::regclass and n.contype = 'p' and a.attrelid = n.conrelid and a.attnum = k.number",
         table,
     )
-    keys = {"documents": [], "passage_validity": ["first"], "imagined_questions": ["text_hash", "number"]}
+    keys = {
+        "documents": [],
+        "waiting_documents": [],
+        "passage_validity": ["first"],
+        "imagined_questions": ["text_hash", "number"],
+    }
     second = keys.get(table, ["ordinal"])
     assert columns == ["document_id", *second]
 
@@ -205,7 +212,14 @@ def test_no_other_table_refers_to_a_distributed_one(store: Store) -> None:
     )
     assert sorted(keys) == [
         (table, "documents", "document_id")
-        for table in ("chunks", "embeddings", "lexical_index", "passage_validity", "sentence_vectors")
+        for table in (
+            "chunks",
+            "embeddings",
+            "lexical_index",
+            "passage_validity",
+            "sentence_vectors",
+            "waiting_documents",
+        )
     ]
 
 
@@ -265,7 +279,7 @@ def test_the_search_role_sees_only_facts_of_documents(store: Store) -> None:
         "select attname::text from pg_attribute where attrelid = 'documents'::regclass and attnum > 0"
         " and has_column_privilege('dtrag_search', attrelid, attnum, 'SELECT') order by 1"
     )
-    facts = ["content_type", "document_id", "embedded", "language", "node_id", "processed_at", "segment_id"]
+    facts = ["content_type", "document_id", "language", "node_id", "processed_at", "segment_id"]
     assert [name for (name,) in columns] == facts
     assert not store.value(
         "select has_column_privilege('dtrag_search', 'imagined_questions'::regclass, 'question', 'SELECT')"

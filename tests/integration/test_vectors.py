@@ -31,14 +31,12 @@ from tests.toy import ToyEmbedder, lines
 TOY = ToyEmbedder(languages=frozenset({"*"}))
 DOWNGRADE = """
 drop table sentence_vectors;
-alter table documents drop column sentences_embedded;
 alter table embeddings drop column space;
 drop table vector_spaces;
-drop index documents_waiting, documents_waiting_nodes;
-alter table documents drop column embedded;
+drop table waiting_documents;
 delete from index_settings where name in ('vectors', 'spaces', 'sources_read_with');
 insert into index_settings values ('embedder', '{"id": "toy@00000001", "dim": 8}');
-delete from migrations where name like '0020%' or name like '0023%';
+delete from migrations where name ~ '^00(20|23|26)';
 """
 """What a release before 0020 has."""
 

@@ -46,6 +46,7 @@ class PostgresIndexSettings:
             statements = queries("index_settings")
             for statement in ("empty_index", "forget_fingerprints"):
                 await connection.execute(statements[statement])
+            await connection.execute(queries("vectors")["all_wait"])
             await _remove(connection, "analyzer", "sources_read_with")
             await _set(connection, "rebuilding", True)
             await connection.execute(queries("writing")["bump_generation"])

@@ -14,7 +14,7 @@ truncate embeddings, sentence_vectors, lexical_index, lexical_corrections, lexic
 drop index if exists embeddings_hnsw, imagined_questions_hnsw
 
 -- name: forget_fingerprints
-update documents set fingerprint = '', embedded = false, sentences_embedded = false
+update documents set fingerprint = ''
 
 -- name: shape_vectors
 alter table embeddings alter column vec type halfvec({dim})

@@ -52,7 +52,7 @@ select name, value from index_settings
 -- name: waiting_nodes
 -- Looked up one by one: the documents that wait may be many.
 select n.node_id from taxonomy_nodes n
-where exists (select from documents d where d.node_id = n.node_id and not d.embedded)
+where exists (select from waiting_documents d where d.node_id = n.node_id and not d.sentences)
 
 -- name: segment_editions
 select segment_id, edition from lexical_segments where counted

@@ -109,6 +109,9 @@ update lexical_index set node_id = :to_node where document_id = any (:document_i
 -- name: move_vectors
 update embeddings set node_id = :to_node where document_id = any (:document_ids)
 
+-- name: move_waiting
+update waiting_documents set node_id = :to_node where document_id = any (:document_ids)
+
 -- name: move_sentences
 update sentence_vectors set node_id = :to_node where document_id = any (:document_ids)
 

@@ -7,6 +7,8 @@ with document as (
     update chunks set node_id = :node_id where document_id = :document_id
 ), lexical as (
     update lexical_index set node_id = :node_id where document_id = :document_id
+), waiting as (
+    update waiting_documents set node_id = :node_id where document_id = :document_id
 ), sentences as (
     update sentence_vectors set node_id = :node_id where document_id = :document_id
 ), imagined as (

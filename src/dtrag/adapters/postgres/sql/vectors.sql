@@ -27,13 +27,15 @@ delete from vector_spaces
 truncate embeddings, sentence_vectors
 
 -- name: all_wait
-update documents set embedded = false, sentences_embedded = false where embedded
+insert into waiting_documents (document_id, node_id, processed_at)
+select document_id, node_id, processed_at from documents
+on conflict (document_id) do update set sentences = excluded.sentences
 
 -- name: languages_wait
-update documents d set embedded = false, sentences_embedded = false
-where d.embedded and exists (
-    select from lexical_index i where i.document_id = d.document_id and i.language = any (:changed::text[])
-)
+insert into waiting_documents (document_id, node_id, processed_at)
+select document_id, node_id, processed_at from documents d
+where exists (select from lexical_index i where i.document_id = d.document_id and i.language = any (:changed::text[]))
+on conflict (document_id) do update set sentences = excluded.sentences
 
 -- name: drop_sentences
 delete from sentence_vectors s using lexical_index i
@@ -67,8 +69,8 @@ update index_settings set value = to_jsonb(value::text::bigint + 1) where name =
 returning value::text::bigint as change
 
 -- name: waiting_documents
-select document_id, processed_at from documents
-where not embedded
+select document_id, processed_at from waiting_documents
+where not sentences
 order by processed_at desc, document_id
 limit :limit
 
@@ -105,25 +107,29 @@ where e.document_id = v.document_id and e.ordinal = v.ordinal
 
 -- name: settle
 -- Sentences wait for vectors next, where a passage is of a language whose model decides.
-update documents d
-set embedded = true,
-    sentences_embedded = not exists (
+with ready as (
+    select d.document_id, exists (
         select from lexical_index i where i.document_id = d.document_id and i.language = any (:deciding::text[])
-    )
-from unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
-where d.document_id = t.document_id and d.processed_at = t.processed_at and not d.embedded
-  and not exists (select from lexical_index i {unmade} and i.document_id = d.document_id)
+    ) as sentences
+    from waiting_documents d
+    join unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
+        on t.document_id = d.document_id and t.processed_at = d.processed_at
+    where not d.sentences and not exists (select from lexical_index i {unmade} and i.document_id = d.document_id)
+), complete as (
+    delete from waiting_documents d using ready r where d.document_id = r.document_id and not r.sentences
+)
+update waiting_documents d set sentences = true from ready r where d.document_id = r.document_id and r.sentences
 
 -- name: pending
 select count(*) as passages
-from documents d
+from waiting_documents d
 join lexical_index i on i.document_id = d.document_id
 {unmade}
-  and not d.embedded and (:nodes::int[] is null or d.node_id = any (:nodes))
+  and not d.sentences and (:nodes::int[] is null or d.node_id = any (:nodes))
 
 -- name: waiting_sentence_documents
-select document_id, processed_at from documents
-where embedded and not sentences_embedded
+select document_id, processed_at from waiting_documents
+where sentences
 order by processed_at desc, document_id
 limit :limit
 
@@ -153,7 +159,7 @@ do update set space = excluded.space, text_hash = excluded.text_hash, vectors = 
     node_id = excluded.node_id
 
 -- name: settle_sentences
-update documents d set sentences_embedded = true
-from unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
-where d.document_id = t.document_id and d.processed_at = t.processed_at and d.embedded and not d.sentences_embedded
+delete from waiting_documents d
+using unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
+where d.document_id = t.document_id and d.processed_at = t.processed_at and d.sentences
   and not exists (select from lexical_index i {without_sentences} and i.document_id = d.document_id)

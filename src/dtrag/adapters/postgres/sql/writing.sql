@@ -53,6 +53,9 @@ with document as (
                            chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
                            work_id, effective_from, ends_on, article_dates, repeals, retained)
     values {document}
+    returning document_id, node_id, processed_at
+), waiting as (
+    insert into waiting_documents select document_id, node_id, processed_at from document
 ), content as (
     insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
     values {chunks}
@@ -69,6 +72,7 @@ insert into lexical_index (document_id, ordinal, node_id, language, length, term
 values {lexical}
 
 -- name: write_empty
+-- Nothing of it waits for a vector.
 insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
                        chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
                        work_id, effective_from, ends_on, article_dates, repeals, retained)

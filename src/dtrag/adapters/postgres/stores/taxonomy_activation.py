@@ -88,6 +88,7 @@ async def bring_in(
 
 async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Sequence[uuid.UUID]]) -> None:
     sql = queries("taxonomy")
+    parts = [sql[f"move_{name}"] for name in ("chunks", "lexical", "vectors", "waiting", "sentences", "imagined")]
     moved: dict[uuid.UUID, int] = {}
     moved_editions: list[DictRow] = []
     for (from_node, to_node), documents in moves.items():
@@ -97,8 +98,8 @@ async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Se
             moved_editions += [row for row in rows if row["work_id"] is not None]
             existing = [row["document_id"] for row in rows]  # deletions do not wait for the activation
             values["document_ids"] = existing
-            for name in ("move_chunks", "move_lexical", "move_vectors", "move_sentences", "move_imagined"):
-                await connection.execute(sql[name], values)
+            for statement in parts:
+                await connection.execute(statement, values)
             await connection.execute(sql["insert_moves"], {**values, "activation": activation})
             moved.update(dict.fromkeys(existing, to_node))
     if moved:
