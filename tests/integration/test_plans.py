@@ -203,3 +203,19 @@ async def test_replacing_a_document_touches_its_own_rows(database: Database) -> 
         keys = {"document_ids": [uuid.UUID(int=number) for number in range(20)], "segment_id": uuid.UUID(int=1)}
         plan = await nodes(database, "owner", statements[name], keys)
         assert indexes(plan) == {"documents_pkey"}, name
+
+
+async def test_the_read_of_passages_is_planned_once(database: Database) -> None:
+    """To plan it takes longer than to run it; a filtered search is planned each time."""
+    values = {"document_ids": [uuid.UUID(int=5)], "ordinals": [1], "limit": 1}
+    async with database.connection("reader") as connection:
+        for _ in range(20):
+            await connection.execute(queries("content")["chunks_before"], values)
+        cursor = await connection.execute("select generic_plans from pg_prepared_statements where statement ~ 'before'")
+        row = await cursor.fetchone()
+    assert row is not None and row["generic_plans"] > 0
+    roles: tuple[Role, ...] = ("owner", "search")
+    for role in roles:
+        async with database.connection(role) as connection:
+            row = await (await connection.execute("show plan_cache_mode")).fetchone()
+        assert row == {"plan_cache_mode": "force_custom_plan"}

@@ -96,10 +96,13 @@ class Ranking:
             if config.adaptive:
                 fusion = fusion.adapted(analyze_query(request.query))
             scores = fusion.fuse(*_with_imagined(candidates), config.fusion)
-            fused = {key: min(1.0, max(MIN_SCORE, score)) for key, score in scores.items()}
+            fused = {
+                key: score if MIN_SCORE < score < 1.0 else min(1.0, max(MIN_SCORE, score))
+                for key, score in scores.items()
+            }
         else:
             fused = dict((vector if request.mode == "vector" else lexical).scores)
-        order = sorted(fused, key=lambda key: (-fused[key], key))
+        order = sorted(sorted(fused), key=fused.__getitem__, reverse=True)  # equal scores: in the order of the ids
         return cls(lexical, vector, fused, order, candidates.imagined)
 
     def words_and_nearest(self, limit: int) -> list[str]:

@@ -44,7 +44,9 @@ ROLES: tuple[Role, ...] = ("owner", "search", "reader")
 
 _OPTIONS = "-c search_path=dtrag,public,extensions -c timezone=UTC"
 _SEARCH_OPTIONS = "-c plan_cache_mode=force_custom_plan"
-"""A generic plan for every scope and filter is slow for most. The reader looks up keys: a generic plan suits it."""
+"""A generic plan for every scope and filter is slow for most."""
+_READER_OPTIONS = "-c plan_cache_mode=auto"
+"""The reader looks up keys: a generic plan suits it. To plan the read of ten passages takes longer than the read."""
 EF_SEARCH = 100
 """Candidates of a search in the graph of vectors (bench/README.md). Set for the whole connection, so that a search is
 one statement."""
@@ -87,7 +89,7 @@ class Database:
         self._options: dict[Role, str] = {
             "owner": f"{_OPTIONS} {_SEARCH_OPTIONS}",
             "search": f"{_OPTIONS} {_SEARCH_OPTIONS} -c statement_timeout={statement_timeout_ms} {_VECTOR_OPTIONS}",
-            "reader": f"{_OPTIONS} -c statement_timeout={statement_timeout_ms}",
+            "reader": f"{_OPTIONS} {_READER_OPTIONS} -c statement_timeout={statement_timeout_ms}",
         }
         self._conninfo = conninfo
         self._disk = disk

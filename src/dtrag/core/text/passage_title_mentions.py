@@ -55,13 +55,14 @@ def mentions(text: str) -> list[str]:
     A mention begins and ends with a word that has a capital, a digit or Hangul; a Korean particle after it is dropped.
     """
     keys: dict[str, None] = {}
-    words = [_border_word(word) for word in _WORD.findall(text)]
-    for start, first in enumerate(words):
-        if not first.can_border:
+    words = _WORD.findall(text)
+    for start, written in enumerate(words):
+        if not _can_border(written):
             continue
+        first = _border_word(written)
         keys |= dict.fromkeys(first.forms)
         before = first.folded
-        for word in words[start + 1 : start + first.most]:
+        for word in map(_border_word, words[start + 1 : start + first.most]):
             before += " "
             if word.can_border:
                 for form in word.forms:
@@ -84,11 +85,15 @@ class _BorderWord(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def _border_word(word: str) -> _BorderWord:
-    can_border = word[0].isupper() or word[0].isdigit() or "가" <= word[0] <= "힣"
     folded = normalise(word)
     bare = TITLE_PARTICLE.sub("", folded)
     most = MOST_HANGUL_WORDS if HANGUL.match(word) else MOST_WORDS
-    return _BorderWord(can_border, most, folded, (folded,) if bare == folded else (folded, bare))
+    return _BorderWord(_can_border(word), most, folded, (folded,) if bare == folded else (folded, bare))
+
+
+def _can_border(word: str) -> bool:
+    first = word[0]
+    return first.isupper() or first.isdigit() or "가" <= first <= "힣"
 
 
 def _hash(key: str) -> bytes:
