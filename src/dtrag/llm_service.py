@@ -22,6 +22,11 @@ MAX_TOKENS = 800
 SECONDS = 30.0
 
 
+def is_replaced() -> bool:
+    """Whether a program has replaced `generate_answer`; without a model its own version needs no messages."""
+    return generate_answer is not _OWN
+
+
 async def generate_answer(
     messages: Sequence[Message],
     *,
@@ -49,3 +54,6 @@ async def generate_answer(
             else:
                 on_text(piece)
     return reply
+
+
+_OWN = generate_answer

@@ -61,9 +61,16 @@ async def call(
     return reply
 
 
-async def call_without_model(messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply | None:
-    """None, because no model is configured, unless a program has replaced `llm_service.generate_answer`."""
-    return await _generate(NOT_CONFIGURED, messages, max_tokens=max_tokens, seconds=seconds)
+async def call_without_model(
+    messages: Callable[[], Sequence[Message]], *, max_tokens: int, seconds: float
+) -> Reply | None:
+    """None, because no model is configured, unless a program has replaced `llm_service.generate_answer`.
+
+    The messages are made only for that.
+    """
+    if not llm_service.is_replaced():
+        return None
+    return await _generate(NOT_CONFIGURED, messages(), max_tokens=max_tokens, seconds=seconds)
 
 
 async def _generate(

@@ -62,11 +62,13 @@ class QuestionContent:
         """With weights from the statistics of the passages in the caller's scope."""
         shares = dict(weighted_terms(question))
         content_terms = terms(content(question))
-        weights = {}
-        for term in content_terms:
-            number = term_id(term)
-            frequency = statistics.document_frequency(number)
-            weights[term] = shares.get(number, 1.0) * idf(frequency, max(1, statistics.chunks))
+        numbers = list(map(term_id, content_terms))
+        weights = {
+            term: shares.get(number, 1.0) * idf(frequency, max(1, statistics.chunks))
+            for term, number, frequency in zip(
+                content_terms, numbers, statistics.document_frequencies(numbers), strict=True
+            )
+        }
         pairs = {pair: min(weights[pair[0]], weights[pair[1]]) for pair in pairwise(content_terms)}
         return cls(weights, pairs, sum(weights.values()))
 
@@ -92,12 +94,12 @@ def read(passage: SearchResult, question: QuestionContent) -> PassageEvidence:
     neighbours: set[tuple[str, str]] = set()
     for sentence in analysed_sentences(passage.text):
         body = sentence.terms
-        inside = {term for term in body if term in question.weights}
+        inside = question.weights.keys() & body
         if inside:
             parts.append((question.part(inside), sentence.text))
             matched |= inside
-            neighbours |= {pair for pair in pairwise(body) if pair in question.pairs}
-            neighbours |= {pair for pair in zip(body, body[2:], strict=False) if pair in question.pairs}
+            if any(first in inside and second in inside for first, second in question.pairs):
+                neighbours |= question.pairs.keys() & {*pairwise(body), *zip(body, body[2:], strict=False)}
     total = sum(question.pairs.values())
     phrase = sum(question.pairs[pair] for pair in neighbours) / total if total else 0.0
     return PassageEvidence(question.part(matched), phrase, tuple(parts), frozenset(matched))

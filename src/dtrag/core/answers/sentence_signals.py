@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
@@ -67,6 +67,8 @@ _ABSENT = dict.fromkeys(NAMES, 0.0)
 _in_order = itemgetter(*NAMES)
 OF_VECTORS = ("cosine", "near", "closest", "is_closest")
 COMPLETE_NOVELTY = 20
+CACHED_HEADINGS = 1_024
+"""Titles with headings of passages whose terms are known."""
 FOCUS_TERMS = 2
 """Last terms of a Korean question's content that say what it asks for."""
 
@@ -118,8 +120,10 @@ class QuestionTerms:
         for term, share in extra:
             shares[term] = max(share, shares.get(term, 0.0))
         chunks = max(1, statistics.chunks)
+        frequencies = statistics.document_frequencies(list(shares))
         self.weights = {
-            term: share * idf(statistics.document_frequency(term), chunks) for term, share in shares.items()
+            term: share * idf(frequency, chunks)
+            for (term, share), frequency in zip(shares.items(), frequencies, strict=True)
         }
         self.total = sum(self.weights.values())
         about = [term_id(term) for term in terms(content(question))]
@@ -151,7 +155,7 @@ class QuestionTerms:
             self.figures.isdisjoint(FIGURE.findall(value[0])) for value in self.value.finditer(text)
         )
 
-    def part(self, matched: frozenset[int]) -> float:
+    def part(self, matched: Collection[int]) -> float:
         """The share of the weight of the matched terms."""
         return sum(self.weights[term] for term in matched) / self.total if self.total else 0.0
 
@@ -187,19 +191,23 @@ def sentence_signals(
     return rows
 
 
+@functools.lru_cache(CACHED_HEADINGS)
+def _term_ids(headings: str) -> frozenset[int]:
+    return frozenset(map(term_id, terms(headings)))
+
+
 def _of_words(question: QuestionTerms, passage: SearchResult, sentences: Sequence[Candidate]) -> list[dict[str, float]]:
     """Signals of the words that the sentences of one passage share with the question."""
     weights = question.weights
-    matched = [frozenset(term for term in sentence.terms if term in weights) for sentence in sentences]
-    together = frozenset[int]().union(*matched)
+    matched = [weights.keys() & sentence.terms for sentence in sentences]
+    together = set[int]().union(*matched)
     occurrences = Counter(term for terms_of_one in matched for term in terms_of_one)
     rarity = {t: weights[t] * math.log1p((len(matched) + 0.5) / (occurrences[t] + 0.5)) for t in together}
     rarest = sum(rarity.values()) or 1.0
     coverages = [question.part(terms_of_one) for terms_of_one in matched]
-    headings = {term_id(term) for term in terms(" ".join((passage.title, *passage.breadcrumb)))}
     shared = {
         "passage": question.part(together),
-        "title": question.part(frozenset(term for term in weights if term in headings)),
+        "title": question.part(weights.keys() & _term_ids(" ".join((passage.title, *passage.breadcrumb)))),
         "mean_coverage": sum(coverages) / len(coverages),
     }
     highest, late, pairs = (
@@ -211,12 +219,13 @@ def _of_words(question: QuestionTerms, passage: SearchResult, sentences: Sequenc
     for place, (sentence, own) in enumerate(zip(sentences, matched, strict=True)):
         continues = _PRONOUN.match(sentence.text) is not None
         before = coverages[place - 1] if place else shared["title"]
-        neighbours = frozenset(pairwise(sentence.terms)) if own else frozenset()
+        within = [pair for pair in question.pairs if pair[0] in own and pair[1] in own] if own else []
+        neighbours = frozenset(pairwise(sentence.terms)) if within else frozenset()
         rows.append(
             {
                 **shared,
                 "coverage": coverages[place],
-                "window": question.part(frozenset[int]().union(*matched[max(0, place - 1) : place + 2])),
+                "window": question.part(set[int]().union(*matched[max(0, place - 1) : place + 2])),
                 "local": sum(rarity[term] for term in own) / rarest,
                 "best_covered": coverages[place] / highest,
                 "next": coverages[place + 1] if place + 1 < len(sentences) else 0.0,
@@ -224,7 +233,7 @@ def _of_words(question: QuestionTerms, passage: SearchResult, sentences: Sequenc
                 "ending": sum(question.late.get(term, 0.0) for term in own) / late,
                 "focus": float(not question.focus.isdisjoint(sentence.terms)),
                 "last": float(question.last in own),
-                "phrase": sum(weight for pair, weight in question.pairs.items() if pair in neighbours) / pairs,
+                "phrase": sum(question.pairs[pair] for pair in within if pair in neighbours) / pairs,
                 "length": math.log1p(sentence.end - sentence.start) / 5.0,
                 "novel": min(1.0, len(frozenset(sentence.terms) - question.ids) / COMPLETE_NOVELTY),
                 "pronoun": float(continues),

@@ -65,7 +65,7 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
     seconds = max(0.05, budget_of("compose") - RESERVE)
     try:
         if run.model is None:
-            prompt = messages(state.query, passages, lines, run.history)
+            prompt = partial(messages, state.query, passages, lines, run.history)
             reply = await model_calls.call_without_model(prompt, max_tokens=MAX_TOKENS, seconds=seconds)
             if reply is None:
                 return await quote(state, run)
