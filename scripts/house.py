@@ -367,7 +367,7 @@ FIGURES = (
     Figure("json-lines", lines_of(".json"), 313),
     Figure("repeated-classes", repeated_classes, 3),
     Figure("doubled-names", doubled_names, 3),
-    Figure("regular-expressions", regular_expressions, 519),
+    Figure("regular-expressions", regular_expressions, 520),
     Figure("long-patterns", long_patterns, 0),
     Figure("small-files-with-one-importer", small_files, 10),
     Figure("python-circles", python_circles, 0),

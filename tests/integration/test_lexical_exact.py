@@ -16,6 +16,7 @@ from dtrag.app import App
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import IndexedChunk, IndexedDocument, document_id
 from dtrag.core.ranking.bm25 import LexicalQuery, bm25_weight, idf
+from dtrag.core.ranking.segments import FREQUENCY_UNIT
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.questions import weighted_terms
@@ -56,7 +57,7 @@ class Model:
         frequency = {term: sum(term in chunk for chunk in everything) for term, _ in asked}
         found = {}
         for name, chunk in self.chunks(scope):
-            occurs = dict(zip(chunk.term_ids.tolist(), chunk.frequencies.tolist(), strict=True))
+            occurs = dict(zip(chunk.term_ids.tolist(), (chunk.frequencies * FREQUENCY_UNIT).tolist(), strict=True))
             mean = means[chunk.language]
             hits = [(share, term) for term, share in asked if term in occurs]
             if hits:

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
     Terms = NDArray[np.int32]
+    Frequencies = NDArray[np.uint8]
 else:
     # Array types only for type checkers: the parser process imports this module and must start without numpy.
-    Vector = Terms = Any
+    Vector = Terms = Frequencies = Any
 
 Scalar = str | int | float | bool | None
 ContextKind = Literal["header", "unit", "lead_in"]
@@ -608,15 +609,15 @@ class DocumentWithText(DocumentSummary):
 class IndexedChunk:
     """An analysed chunk.
 
-    `term_ids` (int32, ascending, distinct) and `frequencies` (float32, field-weighted occurrences) are parallel;
-    `length` is the sum of the frequencies.
+    `term_ids` (int32, ascending, distinct) and `frequencies` (uint8: field-weighted occurrences, in FREQUENCY_UNIT) are
+    parallel; `length` is the sum of the occurrences.
     """
 
     chunk: Chunk
     language: str
     length: int
     term_ids: Terms
-    frequencies: Vector
+    frequencies: Frequencies
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from cachetools import LRUCache
 from dtrag import embedding_service
 from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Vector, document_id
-from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
+from dtrag.core.ranking.segments import FREQUENCY_UNIT
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Centroids, TermCounts, mean_vector
 from dtrag.core.taxonomy.classification import Classification, Names, place, with_model
@@ -157,7 +157,7 @@ class Classifier:
                     await asyncio.sleep(0)  # the writer must not wait for a whole batch
         if placements or settled:
             await self._store.record(placements, settled)
-        placed = [replace(d, node_id=nodes.get(d.document_id, d.node_id)) for d in documents]
+        placed = [replace(d, node_id=nodes[d.document_id]) if d.document_id in nodes else d for d in documents]
         return placed, reasons
 
     async def _place(self, document: IndexedDocument, learned: _KnownCategories) -> Classification:
@@ -219,6 +219,4 @@ def _work(document: IndexedDocument) -> uuid.UUID:
 def content(document: IndexedDocument) -> TermCounts:
     """Terms of a document, as the index gives them back."""
     chunks = document.chunks[:FIRST_PASSAGES]
-    return TermCounts.of(
-        [chunk.term_ids for chunk in chunks], [quantised(chunk.frequencies) * FREQUENCY_UNIT for chunk in chunks]
-    )
+    return TermCounts.of([chunk.term_ids for chunk in chunks], [chunk.frequencies * FREQUENCY_UNIT for chunk in chunks])

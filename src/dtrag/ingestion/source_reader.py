@@ -221,7 +221,7 @@ class SourceReader:
         distinct = {draft.document_id: draft for draft in self._batch.drafts}
         stored = await self._writer.fingerprints(list(distinct))
         drafts = [
-            replace(draft, replaces=key in stored)
+            replace(draft, replaces=True) if key in stored else draft
             for key, draft in distinct.items()
             if stored.get(key) != draft.fingerprint
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import unicodedata
 import uuid
@@ -22,7 +23,7 @@ CONTENT_BYTES = 32
 """The first bytes of a source's fingerprint: they depend on the content of the file only."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """A file to read, and the name and address of its documents.
 
@@ -34,7 +35,7 @@ class Source:
     uri: str
     source_path: str = ""
 
-    @property
+    @functools.cached_property
     def source_id(self) -> uuid.UUID:
         """Derived from the address."""
         return document_id(self.uri)

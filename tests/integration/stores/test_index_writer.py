@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -164,6 +165,26 @@ async def test_documents_are_read_back_as_they_were_written(stores: Stores) -> N
     assert (document.title, document.text, document.content_type) == ("One", written.document.text, "text/plain")
     assert dict(document.metadata) == metadata
     assert draft.passages.chunks == tuple(indexed.chunk for indexed in written.chunks)
+
+
+async def test_headings_and_long_documents_are_read_back_as_they_were_written(stores: Stores) -> None:
+    names = ('say "so"', "a\\b", "{x,y}", "NULL", "", " two\nlines ", "제1장 총칙", '\\"')
+    headings = [names[:count] for count in range(len(names) + 1)]
+    documents = []
+    for number, passages in enumerate((1, 0, 300, 2, len(headings))):
+        document = part(number, *(f"Passage {passage}." for passage in range(passages)))
+        chunks = tuple(
+            replace(indexed, chunk=replace(indexed.chunk, breadcrumb=headings[place % len(headings)]))
+            for place, indexed in enumerate(document.chunks)
+        )
+        documents.append(replace(document, chunks=chunks))
+    await stores.writer.write(documents)
+    await stores.writer.write([replace(documents[2], replaces=True)])
+    drafts = await stores.writer.read_back(None, 10)
+    assert {draft.document_id: draft.passages.chunks for draft in drafts} == {
+        document.document_id: tuple(indexed.chunk for indexed in document.chunks) for document in documents
+    }
+    assert (await stores.index.snapshot()).statistics.chunks == sum(len(document.chunks) for document in documents)
 
 
 async def test_reading_back_goes_on_behind_the_last_id(stores: Stores) -> None:

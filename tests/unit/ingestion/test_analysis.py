@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dtrag.core.documents import Chunk, ChunkedDocument, Draft, ParsedDocument, Vector
+from dtrag.core.ranking.segments import FREQUENCY_UNIT
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.ingestion import analysis
 from dtrag.ingestion.analysis import MOST_TERMS, analyse, analyse_documents, cleaned, embedded_text, fingerprint
@@ -47,7 +48,7 @@ def _draft(document: ParsedDocument, *chunks: Chunk) -> Draft:
 
 def test_terms_of_title_and_headings_count_with_those_of_the_body() -> None:
     chunk = analyse(DOCUMENT, _chunk("The valve closes. A valve opens.", "Boilers", "Valves"))
-    counts = dict(zip(chunk.term_ids.tolist(), chunk.frequencies.tolist(), strict=True))
+    counts = dict(zip(chunk.term_ids.tolist(), (chunk.frequencies * FREQUENCY_UNIT).tolist(), strict=True))
     expected = Counter(terms("valve closes valve opens") + 2 * terms("Valves") + terms("Boilers Valves"))
     assert counts == {term_id(term): float(count) for term, count in expected.items()}
     assert chunk.length == sum(expected.values())
@@ -57,7 +58,7 @@ def test_terms_of_title_and_headings_count_with_those_of_the_body() -> None:
 def test_term_ids_ascend_in_the_types_of_the_index() -> None:
     chunk = analyse(DOCUMENT, _chunk("kettle boiler valve ticket 휴학 등록금 BM25"))
     assert chunk.term_ids.dtype == np.int32
-    assert chunk.frequencies.dtype == np.float32
+    assert chunk.frequencies.dtype == np.uint8
     assert (np.diff(chunk.term_ids) > 0).all()
 
 

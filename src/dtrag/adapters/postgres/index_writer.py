@@ -27,7 +27,7 @@ from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS, merge, merge_al
 from dtrag.adapters.postgres.lexical.posting_files import make_files
 from dtrag.adapters.postgres.lexical.rows import forward_rows, is_counted, subtract, write_segment
 from dtrag.adapters.postgres.queries import Lock, lock, queries, uuid_key
-from dtrag.adapters.postgres.rows import draft_of, statements
+from dtrag.adapters.postgres.rows import draft_of, written
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes
 from dtrag.core.access.scope import EVERYTHING, Scope
@@ -41,6 +41,8 @@ BYTES_A_CHARACTER = 12
 """Disk that a character of text takes while it is written, about: 2,000 to 6,000 bytes a passage of 500."""
 CONTESTED_ATTEMPTS = 20
 """How often a document is written that others write at the same moment; each attempt waits for one of them."""
+_WRITE = queries("writing")["write"].replace(")s", ")b")
+"""Arrays in binary: in text, psycopg quotes each element in Python."""
 _CONTESTED = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
 T = TypeVar("T")
 
@@ -80,7 +82,9 @@ class PostgresWriter(Store):
         segment_id = uuid.uuid4()
         async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
             living = await living_nodes(connection, {document.node_id for document in documents})
-            documents = [replace(document, node_id=living[document.node_id]) for document in documents]
+            for number, document in enumerate(documents := list(documents)):
+                if (node_id := living[document.node_id]) != document.node_id:
+                    documents[number] = replace(document, node_id=node_id)
             try:
                 await self._write_pipelined(connection, documents, segment_id, scope)
             except _CONTESTED:
@@ -280,25 +284,19 @@ class PostgresWriter(Store):
         What replaces a document, or is an edition, changes rows that other writers hold.
         """
         new = [document for document in documents if not document.replaces and document.edition is None]
-        others = [document for document in documents if document.replaces or document.edition is not None]
         session = queries("session")
         try:
             async with connection.pipeline():
                 # Explicit, since everything that a pipeline sends at once would be one transaction.
-                for together in [*([new] if new else []), *([document] for document in others)]:
+                if new:
                     await connection.execute(session["begin"])
-                    for document in together:
-                        origin = None
-                        if document.replaces:
-                            origin = await self._remove(connection, document.document_id, scope)
-                        for text, values in statements(document, segment_id):
-                            await connection.execute(text.encode(), values)
-                            await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
-                        if origin is not None:
-                            await _move_imagined(connection, document.document_id)
-                        await editions.written(connection, document.edition, document.node_id, origin)
-                        await editions.listed(connection, document)
+                    await self._insert(connection, new, segment_id)
                     await connection.execute(session["commit"])
+                for document in documents:
+                    if document.replaces or document.edition is not None:
+                        await connection.execute(session["begin"])
+                        await self._write_one(connection, document, segment_id, scope)
+                        await connection.execute(session["commit"])
         except psycopg.Error:
             if not connection.closed:
                 await connection.rollback()
@@ -309,15 +307,27 @@ class PostgresWriter(Store):
     ) -> None:
         async def write() -> None:
             async with connection.transaction():
-                origin = await self._remove(connection, document.document_id, scope)
-                for text, values in statements(document, segment_id):
-                    await connection.execute(text.encode(), values)
-                if origin is not None:
-                    await _move_imagined(connection, document.document_id)
-                await editions.written(connection, document.edition, document.node_id, origin)
-                await editions.listed(connection, document)
+                await self._write_one(connection, replace(document, replaces=True), segment_id, scope)
 
         await _repeated(write)
+
+    async def _write_one(
+        self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, scope: Scope
+    ) -> None:
+        """Write a document, or replace it, in the caller's transaction, with what depends on it."""
+        origin = await self._remove(connection, document.document_id, scope) if document.replaces else None
+        await self._insert(connection, [document], segment_id)
+        if origin is not None:
+            await _move_imagined(connection, document.document_id)
+        await editions.written(connection, document.edition, document.node_id, origin)
+        await editions.listed(connection, document)
+
+    async def _insert(
+        self, connection: Connection, documents: Sequence[IndexedDocument], segment_id: uuid.UUID
+    ) -> None:
+        for values in written(documents, segment_id):
+            await connection.execute(_WRITE, values)
+            await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
 
     async def _count(self, connection: Connection, documents: Sequence[IndexedDocument], segment_id: uuid.UUID) -> None:
         """Write the segment: of the documents that were written those that are still there."""

@@ -12,14 +12,21 @@ from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.queries import queries
 from dtrag.core.document_listing import search_name, sort_title
 from dtrag.core.documents import Chunk, ChunkedDocument, Draft, IndexedChunk, IndexedDocument, ParsedDocument
 from dtrag.core.editions import Edition
-from dtrag.core.ranking.segments import quantised
 
-CHUNKS_PER_STATEMENT = 500
-"""About 10,000 parameters, 30 ms of work; the protocol's limit is 65,535. Longer documents take several statements."""
+CHUNKS_PER_STATEMENT = 128
+"""About 3 ms of work: a long document, or a batch, takes several statements."""
+_DOCUMENT = (
+    "document_id", "source_id", "source_uri", "title", "content_type", "language", "node_id", "metadata", "text",
+    "chunks", "characters", "fingerprint", "segment_id", "processed_at", "source_path", "search_name", "sort_title",
+    "work_code", "work_name", "work_id", "effective_from", "ends_on", "article_dates", "repeals", "retained",
+)  # fmt: skip
+_PASSAGE = (
+    "passage_of", "ordinal", "passage_node", "start", "end", "passage", "breadcrumb", "facts",
+    "passage_language", "length", "terms", "frequencies",
+)  # fmt: skip
 
 
 async def register_types(connection: AsyncConnection[Any]) -> None:
@@ -27,34 +34,29 @@ async def register_types(connection: AsyncConnection[Any]) -> None:
     await register_vector_async(connection)
 
 
-def statements(document: IndexedDocument, segment_id: uuid.UUID) -> Iterator[tuple[str, list[object]]]:
-    """What writes the document: one statement, unless it is long. Each is made when it is asked for."""
-    head = _document_row(document, segment_id, datetime.now(UTC))
-    for start in range(0, max(1, len(document.chunks)), CHUNKS_PER_STATEMENT):
-        part = document.chunks[start : start + CHUNKS_PER_STATEMENT]
-        chunks = [_chunk_row(document, indexed) for indexed in part]
-        lexical = [_lexical_row(document, indexed) for indexed in part]
-        name = "write_document" if start == 0 else "write_more"
-        yield _combined(name, head if start == 0 else None, chunks, lexical)
+def written(documents: Iterable[IndexedDocument], segment_id: uuid.UUID) -> Iterator[dict[str, object]]:
+    """The parameters of statements `write` that write the documents; each is made when it is needed."""
+    heads: list[tuple[object, ...]] = []
+    passages: list[tuple[object, ...]] = []
+    for document in documents:
+        heads.append(_document_row(document, segment_id, datetime.now(UTC)))
+        for chunk in document.chunks:
+            if len(passages) == CHUNKS_PER_STATEMENT:
+                yield _columns(_DOCUMENT, heads) | _columns(_PASSAGE, passages)
+                heads, passages = [], []
+            passages.append(_passage_row(document, chunk))
+    if heads or passages:
+        yield _columns(_DOCUMENT, heads) | _columns(_PASSAGE, passages)
 
 
-def _combined(
-    name: str,
-    head: Sequence[object] | None,
-    chunks: Sequence[Sequence[object]],
-    lexical: Sequence[Sequence[object]],
-) -> tuple[str, list[object]]:
-    text = queries("writing")[name if chunks else "write_empty"]
-    places = {"document": _places([head]) if head else "", "chunks": _places(chunks), "lexical": _places(lexical)}
-    return text.format(**places), [*(head or ()), *_flat(chunks), *_flat(lexical)]
+def _columns(names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> dict[str, object]:
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
-def _places(rows: Sequence[Sequence[object]]) -> str:
-    return ", ".join("(" + ", ".join(["%s"] * len(row)) + ")" for row in rows)
-
-
-def _flat(rows: Iterable[Sequence[object]]) -> list[object]:
-    return [value for row in rows for value in row]
+def _array(texts: Sequence[str]) -> str:
+    """A text[] as PostgreSQL writes it: arrays of different lengths cannot be elements of an array."""
+    quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+    return "{" + ",".join(quoted) + "}"
 
 
 def _document_row(document: IndexedDocument, segment_id: uuid.UUID, now: datetime) -> tuple[object, ...]:
@@ -93,7 +95,7 @@ def _edition_columns(edition: Edition | None) -> tuple[object, ...]:
         edition.effective_from,
         edition.ends_on,
         Jsonb(dates) if dates else None,
-        list(edition.repeals) or None,
+        _array(edition.repeals) if edition.repeals else None,
         edition.retained,
     )
 
@@ -119,7 +121,7 @@ def article_dates(row: DictRow) -> dict[str, date]:
     return {label: date.fromisoformat(day) for label, day in (row["article_dates"] or {}).items()}
 
 
-def _chunk_row(document: IndexedDocument, indexed: IndexedChunk) -> tuple[object, ...]:
+def _passage_row(document: IndexedDocument, indexed: IndexedChunk) -> tuple[object, ...]:
     chunk = indexed.chunk
     return (
         document.document_id,
@@ -128,20 +130,12 @@ def _chunk_row(document: IndexedDocument, indexed: IndexedChunk) -> tuple[object
         chunk.start,
         chunk.end,
         chunk.text,
-        list(chunk.breadcrumb),
+        _array(chunk.breadcrumb),
         Jsonb(dict(chunk.metadata)),
-    )
-
-
-def _lexical_row(document: IndexedDocument, indexed: IndexedChunk) -> tuple[object, ...]:
-    return (
-        document.document_id,
-        indexed.chunk.ordinal,
-        document.node_id,
         indexed.language,
         indexed.length,
         indexed.term_ids.tobytes(),
-        quantised(indexed.frequencies).tobytes(),
+        indexed.frequencies.tobytes(),
     )
 
 

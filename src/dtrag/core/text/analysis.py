@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 
 import Stemmer
 
@@ -33,12 +35,14 @@ STOP_WORDS = frozenset(
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ARTICLE = r"제\s?\d{1,4}\s?조(?:의\s?\d{1,3})?"
 CJK = "\u3040-\u30ff\u3400-\u9fff"
-LATIN_OR_OTHER = (
-    r"(?P<latin>[a-z0-9]+(?:[._+#/&'’-]+[a-z0-9]+)*(?:\+\+|#)?)"
-    rf"|(?P<other>(?:(?![가-힣{CJK}a-z0-9_])\w)+)"
-)
+_LATIN = r"[a-z0-9]+(?:[._+#/&'’-]+[a-z0-9]+)*(?:\+\+|#)?"
+_OTHER = rf"(?:(?![가-힣{CJK}a-z0-9_])\w)+"
+LATIN_OR_OTHER = rf"(?P<latin>{_LATIN})|(?P<other>{_OTHER})"
 """Words in neither Hangul nor Chinese characters nor Kana, in a pattern."""
-_TOKEN = re.compile(rf"(?P<article>{_ARTICLE})|(?P<hangul>[가-힣]+)|(?P<cjk>[{CJK}]+)|{LATIN_OR_OTHER}")
+_KINDS = {"article": _ARTICLE, "hangul": "[가-힣]+", "cjk": f"[{CJK}]+", "latin": _LATIN, "other": _OTHER}
+_TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
+_ANY_TOKEN, _ASCII_TOKEN = re.compile("|".join(_KINDS.values())), re.compile(_LATIN)
+"""Without groups: `findall` gives the tokens."""
 _PART = re.compile(r"[a-z0-9]+")
 _IDENTIFIER = re.compile(r"\d|[._+#/&]")
 _stemmer = Stemmer.Stemmer("english")
@@ -112,19 +116,12 @@ def terms(text: str) -> list[str]:
     one character gives itself); identifiers (`BM25`, `제12조의2`, `text-embedding-3-small`) are kept, in addition to
     their parts.
     """
-    result: list[str] = []
-    for match in _TOKEN.finditer(normalise(text)):
-        kind = match.lastgroup
-        token = match.group()
-        if kind in {"hangul", "cjk"}:
-            result.extend(_bigrams(token))
-        elif kind == "latin":
-            result.extend(_latin(token))
-        elif kind == "article":
-            result.append("".join(token.split()))
-        else:
-            result.append(token)
-    return result
+    return [term for token in _tokens(text) for term in _token_terms(token)]
+
+
+def _tokens(text: str) -> list[str]:
+    text = folded(text)
+    return _ASCII_TOKEN.findall(text) if text.isascii() else _ANY_TOKEN.findall(" ".join(text.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +139,28 @@ class Analyzer:
         own = terms(text)
         return own + self.more(text) if self.more is not None else own
 
-
-def _bigrams(run: str) -> list[str]:
-    if len(run) == 1:
-        return [run]
-    return [run[i : i + 2] for i in range(len(run) - 1)]
+    def counts(self, text: str) -> Counter[int]:
+        """Id -> occurrences of the index terms of `text`: `terms` and `term_id` in half the time."""
+        ids = chain.from_iterable(map(_token_ids, _tokens(text)))
+        return Counter(ids if self.more is None else chain(ids, map(term_id, self.more(text))))
 
 
 @functools.lru_cache(maxsize=50_000)
+def _token_terms(token: str) -> tuple[str, ...]:
+    match = _TOKEN.match(token)
+    kind = match.lastgroup if match else None
+    if kind in {"hangul", "cjk"}:
+        return tuple(token[i : i + 2] for i in range(max(1, len(token) - 1)))
+    if kind == "latin":
+        return _latin(token)
+    return ("".join(token.split()),)
+
+
+@functools.lru_cache(maxsize=50_000)
+def _token_ids(token: str) -> tuple[int, ...]:
+    return tuple(map(term_id, _token_terms(token)))
+
+
 def _latin(token: str) -> tuple[str, ...]:
     if token.isalnum():
         return () if token in STOP_WORDS else (_stemmer.stemWord(token),)

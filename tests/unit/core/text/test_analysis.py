@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.text.analysis import STOP_WORDS, TERM_SPACE, clean, language, normalise, sentences, term_id, terms
+from dtrag.core.text.analysis import (
+    STOP_WORDS,
+    TERM_SPACE,
+    Analyzer,
+    clean,
+    language,
+    normalise,
+    sentences,
+    term_id,
+    terms,
+)
 
 ANYTHING = st.text(st.characters(), max_size=60)
 """Every code point, lone surrogates included."""
@@ -127,6 +138,20 @@ def test_any_text_has_terms_that_have_ids_and_are_those_of_its_folded_form(text:
 @given(ANYTHING, ANYTHING)
 def test_terms_of_two_paragraphs_are_the_terms_of_each(one: str, other: str) -> None:
     assert terms(f"{one} .\n. {other}") == terms(one) + terms(other)
+
+
+@settings(max_examples=100)
+@given(WRITTEN | ANYTHING)
+def test_counts_are_those_of_the_ids_of_the_terms(text: str) -> None:
+    assert Analyzer().counts(text) == Counter(map(term_id, terms(text)))
+    more = Analyzer("m", str.split)
+    assert more.counts(text) == Counter(map(term_id, more.terms(text)))
+
+
+@settings(max_examples=100)
+@given(st.text(st.characters(max_codepoint=127), max_size=60) | st.text("aB1 .-_'#+&/", max_size=60))
+def test_a_text_in_ascii_has_the_same_terms_beside_another_script(text: str) -> None:
+    assert terms(f"{text}\n漢字") == [*terms(text), "漢字"]
 
 
 def test_term_ids_do_not_change_between_versions_and_machines() -> None:

@@ -17,7 +17,7 @@ from dtrag.adapters.postgres.database import Connection, fetch_row
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.documents import IndexedDocument
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.ranking.segments import CHUNKS, DOCUMENTS, POSTINGS, ForwardRow, Segment, build, quantised
+from dtrag.core.ranking.segments import CHUNKS, DOCUMENTS, POSTINGS, ForwardRow, Segment, build
 from dtrag.core.text.passage_title_mentions import title_key, title_number
 
 PAGE_POSTINGS = 1_600
@@ -95,7 +95,7 @@ def forward_rows(documents: Iterable[IndexedDocument]) -> Iterator[ForwardRow]:
                 chunk.language,
                 chunk.length,
                 chunk.term_ids,
-                quantised(chunk.frequencies),
+                chunk.frequencies,
             )
 
 

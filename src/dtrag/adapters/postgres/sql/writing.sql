@@ -46,37 +46,41 @@ select node_id, source_id from documents where document_id = :document_id for up
 -- name: documents_of_segment
 select document_id from documents where document_id = any (:document_ids) and segment_id = :segment_id
 
--- name: write_document
--- One statement a document. {document}, {chunks} and {lexical} take rows of placeholders.
+-- name: write
+-- Documents and passages, or more passages of a long document.
 with document as (
     insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
                            chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
                            work_id, effective_from, ends_on, article_dates, repeals, retained)
-    values {document}
-    returning document_id, node_id, processed_at
+    select document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
+           chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
+           work_id, effective_from, ends_on, article_dates, repeals::text[], retained
+    from unnest(
+        :document_id::uuid[], :source_id::uuid[], :source_uri::text[], :title::text[], :content_type::text[],
+        :language::text[], :node_id::int[], :metadata::jsonb[], :text::text[], :chunks::int[], :characters::int[],
+        :fingerprint::bytea[], :segment_id::uuid[], :processed_at::timestamptz[], :source_path::text[],
+        :search_name::text[], :sort_title::text[], :work_code::text[], :work_name::text[], :work_id::uuid[],
+        :effective_from::date[], :ends_on::date[], :article_dates::jsonb[], :repeals::text[], :retained::bool[]
+    ) as d (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
+            chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
+            work_id, effective_from, ends_on, article_dates, repeals, retained)
+    returning document_id, node_id, processed_at, chunks
 ), waiting as (
-    insert into waiting_documents select document_id, node_id, processed_at from document
+    insert into waiting_documents
+    select document_id, node_id, processed_at from document where chunks > 0
+), passage as (
+    select * from unnest(
+        :passage_of::uuid[], :ordinal::int[], :passage_node::int[], :start::int[], :end::int[], :passage::text[],
+        :breadcrumb::text[], :facts::jsonb[], :passage_language::text[], :length::int[], :terms::bytea[],
+        :frequencies::bytea[]
+    ) as p (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata, language, length,
+            terms, frequencies)
 ), content as (
     insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
-    values {chunks}
+    select document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb::text[], metadata from passage
 )
 insert into lexical_index (document_id, ordinal, node_id, language, length, terms, frequencies)
-values {lexical}
-
--- name: write_more
-with content as (
-    insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
-    values {chunks}
-)
-insert into lexical_index (document_id, ordinal, node_id, language, length, terms, frequencies)
-values {lexical}
-
--- name: write_empty
--- Nothing of it waits for a vector.
-insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-                       chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
-                       work_id, effective_from, ends_on, article_dates, repeals, retained)
-values {document}
+select document_id, ordinal, node_id, language, length, terms, frequencies from passage
 
 -- name: read_documents
 select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text,
