@@ -21,7 +21,7 @@ HEAD = """\
 Made by `scripts/write_metrics_page.py` from `delivery/api/prometheus.py`; do not edit it by hand.
 
 [`GET /metrics`](http.md#get-metrics) returns these metrics in the text format of Prometheus. They count from the start
-of the process, and each process has its own. No label holds a query, an id or a word of a document.
+of the service, for all its workers. No label holds a query, an id or a word of a document.
 [Monitor the service](../how-to/monitoring.md) has the scrape configuration and the alert rules.
 
 """

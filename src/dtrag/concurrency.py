@@ -16,11 +16,12 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import Executor, Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from dtrag.counts import CURRENT, Counts
 from dtrag.errors import NotOpened, Overloaded
 from dtrag.settings import Settings
 
@@ -38,6 +39,8 @@ CASES_AT_ONCE, CASES_WAITING, CASE_PATIENCE_S = 8, 512, 30.0
 """Suggestions and votes take milliseconds each: many may wait, and each of them long, rather than be refused."""
 MAX_RETRY_S = 5
 """Refused clients get a random `Retry-After` of 1 to 5 seconds, so that they do not all return together."""
+FREED_ELSEWHERE_S = 0.005
+"""Seconds after which the first in the queue looks whether another process has released a slot."""
 
 
 def limit_clock() -> float:
@@ -57,50 +60,77 @@ class Load:
     refused: int
 
 
-class Limiter:
-    """Lets `concurrency` tasks work at once; up to `queue` more wait, first come first served, at most `patience` s."""
+WORKING, WAITING = 0, 1
+"""The cells of a limiter."""
 
-    def __init__(self, concurrency: int, queue: int, patience: float) -> None:
-        self._free = asyncio.Semaphore(max(1, concurrency))
+
+class Limiter:
+    """Lets `concurrency` tasks work at once; up to `queue` more wait, first come first served, at most `patience` s.
+
+    Processes that share `counts` have the slots and the queue of a `name` together.
+    """
+
+    def __init__(
+        self, concurrency: int, queue: int, patience: float, *, counts: Counts | None = None, name: str = ""
+    ) -> None:
+        self._concurrency = max(1, concurrency)
         self._queue = queue
         self._patience = patience
-        self._working = 0
-        self._waiting = 0
-        self._refused = 0
+        self._turn = asyncio.Lock()
+        self._freed = asyncio.Event()
+        self.count_in(counts or Counts(), name)
+
+    def count_in(self, counts: Counts, name: str) -> None:
+        """Count in these from now on; no task may be working or waiting."""
+        self._lock, self._shared = counts.lock, counts.shared
+        self._now = counts.row(f"{CURRENT}limiter", name, width=2)
+        self._refused = counts.row("limiter refused", name)
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """A slot while the block runs. Raises `Overloaded` when the queue is full or the wait too long."""
-        if self._free.locked():
+        if self._now.own[WAITING] or not self._enter():
             await self._wait()
-        else:
-            await self._free.acquire()  # returns at once: a slot is free, and no task waits
-        self._working += 1
         try:
             yield
         finally:
-            self._working -= 1
-            self._free.release()
+            self._now.own[WORKING] -= 1
+            self._freed.set()
 
     @property
     def load(self) -> Load:
         """How busy it is now."""
-        return Load(self._working, self._waiting, self._refused)
+        return Load(int(self._now.total(WORKING)), int(self._now.total(WAITING)), int(self._refused.total()))
+
+    def _enter(self) -> bool:
+        """Take a slot if one is free, unless another process waits for one and has fewer."""
+        with self._lock:
+            own, seats = self._now.own, self._now.seats
+            if self._now.total(WORKING) >= self._concurrency:
+                return False
+            if self._shared and any(seat[WAITING] and seat[WORKING] < own[WORKING] for seat in seats):
+                return False
+            own[WORKING] += 1
+            return True
 
     async def _wait(self) -> None:
-        if self._waiting >= self._queue:
+        if self._now.total(WAITING) >= self._queue:
             raise self._refusal()
-        self._waiting += 1
+        self._now.own[WAITING] += 1
         try:
-            async with asyncio.timeout(self._patience):
-                await self._free.acquire()
+            async with asyncio.timeout(self._patience), self._turn:
+                while not self._enter():
+                    self._freed.clear()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(FREED_ELSEWHERE_S if self._shared else None):
+                            await self._freed.wait()
         except TimeoutError:
             raise self._refusal() from None
         finally:
-            self._waiting -= 1
+            self._now.own[WAITING] -= 1
 
     def _refusal(self) -> Overloaded:
-        self._refused += 1
+        self._refused.own[0] += 1
         return Overloaded(seconds=1 + secrets.randbelow(MAX_RETRY_S))
 
 
@@ -131,14 +161,21 @@ class Admission:
         `searches` and `uploads`: how many work at once, and how many may wait.
         """
         internal_queue = (runs + queue) * 8
-        self._limiters = {
-            "run": Limiter(runs, queue, patience),
-            "cpu": Limiter(cpu or 2 * (os.cpu_count() or 1), internal_queue, INTERNAL_PATIENCE_S),
-            "model": Limiter(models, internal_queue, INTERNAL_PATIENCE_S),
-            "search": Limiter(*searches, patience),
-            "case": Limiter(CASES_AT_ONCE, CASES_WAITING, CASE_PATIENCE_S),
-            "upload": Limiter(*uploads, UPLOAD_PATIENCE_S),
+        limits = {
+            "run": (runs, queue, patience),
+            "cpu": (cpu or 2 * (os.cpu_count() or 1), internal_queue, INTERNAL_PATIENCE_S),
+            "model": (models, internal_queue, INTERNAL_PATIENCE_S),
+            "search": (*searches, patience),
+            "case": (CASES_AT_ONCE, CASES_WAITING, CASE_PATIENCE_S),
+            "upload": (*uploads, UPLOAD_PATIENCE_S),
         }
+        counts = Counts()
+        self._limiters = {name: Limiter(*limit, counts=counts, name=name) for name, limit in limits.items()}
+
+    def count_in(self, counts: Counts) -> None:
+        """Have the slots and queues together with the other processes of these counts; before the first run."""
+        for name, limiter in self._limiters.items():
+            limiter.count_in(counts, name)
 
     @classmethod
     def of(cls, settings: Settings) -> Admission:

@@ -324,6 +324,12 @@ class ParseFailed(DtragError):
     http_status = 422
 
 
+class WorkerFailed(DtragError):
+    """A worker ended before it served, with exit code {code}. The log has the reason."""
+
+    http_status = 503
+
+
 class CannotListen(DtragError):
     """The service cannot listen on {host} port {port}: {reason}. Choose another with: dtrag up --port {other}"""
 

@@ -296,6 +296,7 @@ class Settings:
     cbr_text: str = _setting("on", "on or off: whether the case memory stores the texts of questions.")
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")
+    workers: int = _setting(1, "Processes of `dtrag up` that serve requests, at least 1.")
     log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr.")
     log_format: str = _setting("auto", "Format of log lines: json, text, or auto (text on a terminal, JSON otherwise).")
 
@@ -367,7 +368,10 @@ def usual_key(provider: str) -> str | None:
 def environment_of(settings: Settings) -> dict[str, str]:
     """The environment of a child process that has the same settings."""
     own = {row["environment"]: getattr(settings, row["name"]) for row in settings.rows() if not row["is_default"]}
-    return {**os.environ, **{name: str(value) for name, value in own.items() if value is not None}}
+    names = {PREFIX + declared.name.upper() for declared in fields(settings)}
+    names |= {declared.metadata["also"] for declared in fields(settings)}
+    others = {name: value for name, value in os.environ.items() if name not in names}
+    return {**others, **{name: str(value) for name, value in own.items() if value is not None}}
 
 
 def passed_on(names: Collection[str]) -> dict[str, str]:
@@ -491,7 +495,7 @@ LIVE: tuple[tuple[str, str], ...] = (
 
 
 _OF_THE_PROCESS = frozenset(
-    "data_dir host port log_level log_format stop_seconds rate_per_minute cors_allowed_origins max_upload_mb "
+    "data_dir host port workers log_level log_format stop_seconds rate_per_minute cors_allowed_origins max_upload_mb "
     "taxonomy_base sentry_dsn trusted_proxies public_origins answers_at_once answers_waiting searches_at_once "
     "searches_waiting "
     "uploads_at_once uploads_waiting connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms "

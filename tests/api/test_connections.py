@@ -27,7 +27,7 @@ from dtrag.delivery.api.connections import (
 )
 from dtrag.delivery.api.http_server import HttpServer
 from dtrag.delivery.api.request_guard import BodyLimit, Pacing
-from dtrag.delivery.api.serve import listen
+from dtrag.delivery.listening import listen
 
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 SHORT = ConnectionLimits(idle=30, head=0.5, grace=0.5, rate=1 << 20)

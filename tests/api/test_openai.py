@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 import uvicorn
 
-from dtrag.delivery.api.serve import listen
+from dtrag.delivery.listening import listen
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
 from tests.api.test_chat import QUESTION

@@ -19,7 +19,7 @@ import pytest
 
 from dtrag.adapters.postgres.server import server as embedded
 from dtrag.app import open_app
-from dtrag.delivery.api.serve import is_loopback, listen
+from dtrag.delivery.listening import is_loopback, listen
 from dtrag.errors import CannotListen
 from dtrag.settings import Settings
 from tests.api.conftest import SERVE, Served

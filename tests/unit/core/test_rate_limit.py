@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dtrag.core.rate_limit import MOST_BUCKETS, RateLimit
+from dtrag.core.rate_limit import MOST_BUCKETS, TABLE_BYTES, RateLimit
 
 
 def test_a_bucket_allows_one_minute_of_requests_and_then_one_per_second() -> None:
@@ -37,9 +37,16 @@ def test_a_caller_that_waits_for_the_given_time_is_served(rate: int, pauses: lis
             assert limit.take("a", rate, now).wait_s == 0
 
 
-def test_the_number_of_buckets_is_limited() -> None:
-    limit = RateLimit()
-    for who in range(MOST_BUCKETS + 10):
-        limit.take(who, 1, 0.0)
-    assert len(limit._buckets) == MOST_BUCKETS
-    assert limit.take(MOST_BUCKETS + 9, 1, 0.0).wait_s == 60
+def test_the_number_of_buckets_is_limited_and_the_oldest_are_evicted() -> None:
+    limit, clients = RateLimit(), MOST_BUCKETS * 2
+    for number in range(clients):
+        limit.take(number, 1, number / clients)
+    limited = [limit.take(number, 1, 1.0).wait_s > 0 for number in reversed(range(clients))]
+    assert all(limited[:100])  # eight of the newest hundred do not share one of 2,048 sets
+    assert MOST_BUCKETS / 2 < sum(limited) <= MOST_BUCKETS
+
+
+def test_limits_over_one_table_are_one_limit() -> None:
+    table = memoryview(bytearray(TABLE_BYTES)).cast("d")
+    limits = [RateLimit(table, secret=b"same"), RateLimit(table, secret=b"same")]
+    assert [limits[turn % 2].take("a", 5, 0.0).wait_s > 0 for turn in range(7)] == [False] * 5 + [True] * 2

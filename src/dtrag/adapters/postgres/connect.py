@@ -29,6 +29,7 @@ from dtrag.adapters.postgres.database import (
 from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.lexical.merge import recover
 from dtrag.adapters.postgres.queries import Lock, lock, queries
+from dtrag.adapters.postgres.server.cluster import MAX_CONNECTIONS, RESERVED_CONNECTIONS
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.errors import DatabaseDamaged, DatabaseStartFailed, DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings
@@ -41,6 +42,11 @@ _NETWORK: dict[str, int] = {
     "tcp_user_timeout": 15_000,
 }
 """A server that vanished without closing its connections is noticed within half a minute, not within hours."""
+NO_ADDRESS = "DTRAG_DATABASE_URL is not a PostgreSQL address such as postgresql://user@host/db."
+OTHER_CONNECTIONS = 15
+"""Connections that workers leave to a command beside them."""
+OUTSIDE_OF_POOLS = 3
+"""Connections of a worker that belong to no pool: for locks that it holds for long."""
 
 
 @asynccontextmanager
@@ -150,9 +156,7 @@ async def _behind_url(url: str) -> dict[Role, str]:
     try:
         psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
-        raise InvalidInput(
-            "DTRAG_DATABASE_URL is not a PostgreSQL address such as postgresql://user@host/db."
-        ) from error
+        raise InvalidInput(NO_ADDRESS) from error
     try:
         async with await psycopg.AsyncConnection.connect(
             url, autocommit=True, connect_timeout=CONNECT_TIMEOUT
@@ -163,6 +167,35 @@ async def _behind_url(url: str) -> dict[Role, str]:
     url_options = psycopg.conninfo.conninfo_to_dict(url)
     network = {name: value for name, value in _NETWORK.items() if name not in url_options}
     return {role: make_conninfo(url, **network, options=f"-c role={name}") for role, name in _ROLE_NAMES.items()}
+
+
+async def pool_size_of_worker(settings: Settings) -> int:
+    """Connections of each role for each of the workers, so that they and one successor fit into the database.
+
+    Raises `InvalidInput` when not even one fits, and `DatabaseUnavailable`.
+    """
+    allowed = MAX_CONNECTIONS - RESERVED_CONNECTIONS
+    if settings.database_url:
+        try:
+            async with await psycopg.AsyncConnection.connect(
+                settings.database_url, autocommit=True, connect_timeout=CONNECT_TIMEOUT
+            ) as connection:
+                cursor = await connection.execute(queries("schema")["connections_allowed"])
+                row = await cursor.fetchone()
+                allowed = row[0] if row is not None else allowed
+        except psycopg.ProgrammingError as error:
+            raise InvalidInput(NO_ADDRESS) from error
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(reason=sentence(error)) from error
+    size = ((allowed - OTHER_CONNECTIONS) // (settings.workers + 1) - OUTSIDE_OF_POOLS) // len(ROLES)
+    if size < 1:
+        most = (allowed - OTHER_CONNECTIONS) // (len(ROLES) + OUTSIDE_OF_POOLS) - 1
+        raise InvalidInput(
+            f"The database allows {allowed} connections, which are too few for {settings.workers} workers. "
+            + (f"Start at most {most} with --workers" if most > 0 else "Start one (--workers 1)")
+            + (", or raise its max_connections." if settings.database_url else ".")
+        )
+    return min(settings.pool_size, size)
 
 
 async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:

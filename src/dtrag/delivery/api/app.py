@@ -18,6 +18,7 @@ from starlette.types import Scope
 from dtrag import __version__
 from dtrag.adapters.error_reports import error_reports
 from dtrag.app import App, open_app
+from dtrag.counts import Counts
 from dtrag.delivery.api import errors
 from dtrag.delivery.api.audited import Audited
 from dtrag.delivery.api.authentication import Authentication
@@ -124,10 +125,13 @@ def _named_by_title(described: dict[str, Any]) -> dict[str, Any]:
     return {**described, "paths": renamed(described["paths"]), "components": {"schemas": used}}
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
+def create_app(settings: Settings, counts: Counts | None = None) -> FastAPI:
+    """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it.
+
+    `counts` has the limits and metrics of all processes of the service; None: there is only this one.
+    """
     public = origins_of(settings.public_origins, PUBLIC)
-    service = Service(settings, public_origins=public)
+    service = Service(settings, counts=counts or Counts(), public_origins=public)
     api = _Api(
         title="dtrag",
         version=__version__,
@@ -166,7 +170,7 @@ def _middleware(service: Service, origins: PageOrigins) -> list[Middleware]:
     return [
         Middleware(Pacing),
         Middleware(RequestLog, telemetry=service.telemetry.requests),
-        Middleware(Audited, audit=lambda: service.app.audit),
+        Middleware(Audited, audit=lambda: service.app.audit, counts=service.counts),
         Middleware(Guard, host=settings.host, origins=origins, keys=valid_keys),
         Middleware(Cors, origins=origins, keys=valid_keys),
         Middleware(Forwarding, trusted=trusted_networks(settings.trusted_proxies)),
@@ -193,6 +197,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.cases.on_suggestion = service.telemetry.cases.suggested
         service.opened.feedback.on_rating = service.telemetry.pipeline.rated
         service.opened.cases.on_feedback = service.telemetry.cases.voted
+        service.opened.run.admission.count_in(service.counts)
         service.telemetry.admission.loads = service.opened.run.admission.loads
         await _warn_of_settings(service.opened)
         upload_folder = await asyncio.to_thread(uploads.UploadFolder.open, service.settings.data_dir)

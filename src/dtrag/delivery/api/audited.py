@@ -17,7 +17,8 @@ from dtrag import logs
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.audit_chain import Decision
 from dtrag.core.access.scope import scope_rows
-from dtrag.core.rate_limit import RateLimit
+from dtrag.counts import Counts
+from dtrag.delivery.api.clients import rate_limit
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.permissions import SUPERVISED, Needs, is_page_file
 from dtrag.errors import DatabaseUnavailable, DtragError
@@ -46,12 +47,12 @@ class Audited:
     """Writes the line of a request when its response starts. If it cannot be written, the response is a 503."""
 
     def __init__(
-        self, app: ASGIApp, audit: Callable[[], Audit], monotonic: Callable[[], float] = time.monotonic
+        self, app: ASGIApp, audit: Callable[[], Audit], counts: Counts, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._app = app
         self._audit = audit
         self._monotonic = monotonic
-        self._lines = RateLimit()
+        self._lines = rate_limit(counts, "limit of audit lines")
         self._left_out: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dtrag.core.access.api_key import Key
-from dtrag.core.rate_limit import Allowance, RateLimit
+from dtrag.core.rate_limit import TABLE_BYTES, Allowance, RateLimit
+from dtrag.counts import Counts
 from dtrag.errors import InvalidInput, TooManyRequests
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -60,13 +60,18 @@ def network_of(scope: Scope) -> str:
     return str(address)
 
 
-@dataclass(slots=True)
-class RequestLimits:
-    """The limits of one service; `monotonic` counts seconds."""
+def rate_limit(counts: Counts, name: str) -> RateLimit:
+    """A limit that all processes of the counts share under this name."""
+    return RateLimit(counts.common(name, width=TABLE_BYTES // 8), lock=counts.lock, secret=counts.secret)
 
-    monotonic: Callable[[], float] = time.monotonic
-    _requests: RateLimit = field(default_factory=RateLimit)
-    _failures: RateLimit = field(default_factory=RateLimit)
+
+class RequestLimits:
+    """The limits of one service; `monotonic` counts seconds, the same ones in all its processes."""
+
+    def __init__(self, counts: Counts, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.monotonic = monotonic
+        self._requests = rate_limit(counts, "limit of requests")
+        self._failures = rate_limit(counts, "limit of wrong keys")
 
     def count_request(self, key: Key) -> Allowance:
         """Count a request of the key against its own rate."""

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
 
+from dtrag.counts import CURRENT, Counts, Row
 from dtrag.delivery.api.errors import error_response
 
 _LOG = logging.getLogger(__name__)
@@ -33,6 +34,10 @@ LEAST_IDLE_S = 0.5
 LONGEST_RETRY_S = 5
 ALWAYS_ANSWERED = "/livez"
 """The liveness route, answered under any load."""
+CLIENTS, OWNER = "clients", "owner"
+"""The sockets."""
+ACCEPTING, OPEN = 0, 1
+"""The cells of `connection_counts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,11 @@ def affordable(most: int, descriptors: int) -> int:
     return max(1, min(most, descriptors - RESERVED_DESCRIPTORS - REFUSED_AT_ONCE))
 
 
+def connection_counts(counts: Counts, name: str) -> Row:
+    """Of each process, whether it accepts connections of the socket with this name, and how many it has."""
+    return counts.row(f"{CURRENT}connections", name, width=2)
+
+
 class TrackedConnection(Protocol):
     """A connection as the registry uses it."""
 
@@ -92,8 +102,9 @@ class TrackedConnection(Protocol):
 class Connections:
     """The connections of one service; used on its event loop only."""
 
-    def __init__(self, limits: ConnectionLimits) -> None:
+    def __init__(self, limits: ConnectionLimits, counts: Counts | None = None, name: str = "") -> None:
         self.limits = limits
+        self._counts = connection_counts(counts or Counts(), name)
         self._active: set[TrackedConnection] = set()
         self._refused: set[TrackedConnection] = set()
         self._opening = 0
@@ -106,20 +117,36 @@ class Connections:
     def opening(self, change: int) -> None:
         """Change the number of accepted connections without a protocol yet."""
         self._opening += change
+        self._count()
+
+    def accepts(self, does: bool) -> None:
+        """Note whether connections of the socket are accepted at the moment, or are left to other processes."""
+        self._counts.own[ACCEPTING] = does
+
+    def others_have_fewer(self) -> bool:
+        """Whether another process of the service accepts connections and has fewer."""
+        own = self._counts.own[OPEN]
+        return any(seat[ACCEPTING] and seat[OPEN] < own for seat in self._counts.seats)
+
+    def _count(self) -> None:
+        self._counts.own[OPEN] = len(self._active) + len(self._refused) + self._opening
 
     def admit(self, connection: TrackedConnection) -> bool:
         """Register a new connection. False: it exceeds the limit and has to be refused."""
         if len(self._active) < self.limits.most or self._close_an_idle_one():
             self._active.add(connection)
+            self._count()
             return True
         _LOG.warning("connections are refused: %d are busy (DTRAG_CONNECTIONS_AT_ONCE)", len(self._active))
         self._refused.add(connection)
+        self._count()
         return False
 
     def leave(self, connection: TrackedConnection) -> None:
         """Remove a closed connection."""
         self._active.discard(connection)
         self._refused.discard(connection)
+        self._count()
 
     def __len__(self) -> int:
         return len(self._active)

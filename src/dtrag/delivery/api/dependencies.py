@@ -16,8 +16,10 @@ from dtrag import embedding_service
 from dtrag.app import App
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.statistics import CaseStatistics
+from dtrag.counts import Counts
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.clients import RequestLimits
+from dtrag.delivery.api.connections import ACCEPTING, CLIENTS, connection_counts
 from dtrag.delivery.api.prometheus import Telemetry
 from dtrag.delivery.api.request_tasks import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
@@ -42,9 +44,10 @@ class Service:
     """False while `warm` loads what the first requests need."""
     embedder_problem: str = ""
     """Why the embedder could not be loaded; "" if it could."""
-    telemetry: Telemetry = field(default_factory=Telemetry)
+    counts: Counts = field(default_factory=Counts)
+    telemetry: Telemetry = field(init=False)
     in_flight: InFlight = field(default_factory=InFlight)
-    limits: RequestLimits = field(default_factory=RequestLimits)
+    limits: RequestLimits = field(init=False)
     page: BuiltPage | None = field(default_factory=built_page)
     """The built web page, if there is one."""
     isolation: IsolationRuns = field(default_factory=IsolationRuns)
@@ -55,12 +58,20 @@ class Service:
     uploads: Path = field(default_factory=Path)
     """Private folder for the files of uploads while they are indexed."""
 
+    def __post_init__(self) -> None:
+        self.telemetry, self.limits = Telemetry(self.counts), RequestLimits(self.counts)
+
     @property
     def app(self) -> App:
         """The opened app. Raises `DatabaseUnavailable` before the start and after the stop."""
         if self.opened is None:
             raise DatabaseUnavailable(reason="the service is not open.")
         return self.opened
+
+    @property
+    def workers(self) -> int:
+        """Processes that serve; 1 for an app without a server."""
+        return int(connection_counts(self.counts, CLIENTS).total(ACCEPTING)) or 1
 
     async def warm(self) -> None:
         """Load the models and the index in advance, so that no question waits for them; then read regulations ahead.

@@ -8,6 +8,7 @@ import errno
 import fcntl
 import json
 import logging
+import math
 import socket
 import termios
 import time
@@ -17,6 +18,7 @@ from typing import Any
 import h11
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
@@ -43,6 +45,7 @@ class HttpProtocol(H11Protocol):
         self._head_begun = False
         self._refused = False
         self._has_answered = False
+        self._retires = False
         self._sending_until: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -60,8 +63,28 @@ class HttpProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
         super().data_received(data)
+        if self._retires:
+            self._announce_close()
         if self.idle_since() is not None:
             self._note_head()
+
+    def retire(self) -> None:
+        """Close the connection with the next response that begins, and announce that in it."""
+        self._retires = True
+        self._announce_close()
+
+    def _announce_close(self) -> None:
+        """The response of the current request closes the connection, if it has not begun."""
+        busy = self.cycle is not None and not self.cycle.response_started
+        if busy and CLOSE_HEADER not in self.cycle.scope["headers"]:
+            self.cycle.scope["headers"] = [*self.cycle.scope["headers"], CLOSE_HEADER]
+
+    def shutdown(self) -> None:
+        """Close the connection; one whose client has sent a request is closed by its response."""
+        if self.idle_since() is not None and self.has_unread():
+            self.retire()
+        else:
+            super().shutdown()
 
     def on_response_complete(self) -> None:
         """The response is complete; further data belongs to the next request."""
@@ -165,6 +188,8 @@ ACCEPTED_AT_ONCE = 32
 """Connections accepted in one pass of the event loop: a thousand at once must not block other requests."""
 FULL_S = 0.05
 """Seconds without accepting when the limit is reached."""
+YIELD_S = 0.005
+"""Seconds in which another process with fewer connections may accept a new one first."""
 EXHAUSTED_S = 1.0
 """Seconds without accepting when the system has no descriptors or no memory left."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -182,6 +207,7 @@ class HttpServer(uvicorn.Server):
         """The socket in the data folder, if it is set before `serve`."""
         self._connections = connections
         self._on_listening = on_listening
+        self._retires = False
         self._acceptors: list[_Acceptor] = []
         self._watches: list[asyncio.Task[None]] = []
 
@@ -199,10 +225,21 @@ class HttpServer(uvicorn.Server):
             self._accept(self.owner.listener, self.owner.connections, self.owner)
         self._on_listening()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections and finish the current responses."""
+    def retire(self) -> None:
+        """Accept no more connections, and close each after its next response: other processes take new ones."""
+        self._retires = True
+        self._stop_accepting()
+        for connection in list(self.server_state.connections):
+            assert isinstance(connection, HttpProtocol)  # noqa: S101 - made below
+            connection.retire()
+
+    def _stop_accepting(self) -> None:
         for acceptor in self._acceptors:
             acceptor.stop()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more connections and finish the current responses."""
+        self._stop_accepting()
         await super().shutdown(sockets)
         for watch in self._watches:
             watch.cancel()
@@ -213,6 +250,8 @@ class HttpServer(uvicorn.Server):
             connection = HttpProtocol(self.config, self.server_state, self.lifespan.state, connections)
             if owner is not None:
                 connection.app = owner.application(connection.app)
+            if self._retires:
+                connection.retire()
             return connection
 
         acceptor = _Acceptor(listener, protocol, connections)
@@ -235,21 +274,29 @@ class _Acceptor:
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
         self._opening: set[asyncio.Task[None]] = set()
+        self._yielded_until = -math.inf
 
     def start(self) -> None:
         self._pause = None
+        self._connections.accepts(True)
         self._loop.add_reader(self._listener, self._accept)
 
     def stop(self) -> None:
         if self._pause is not None:
             self._pause.cancel()
         self._loop.remove_reader(self._listener)
+        self._connections.accepts(False)
 
     def _accept(self) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
             if not self._connections.may_accept():
                 self._rest(FULL_S)
                 return
+            if self._connections.others_have_fewer() and time.monotonic() > self._yielded_until:
+                self._yielded_until = time.monotonic() + 10 * YIELD_S
+                self._rest(YIELD_S)
+                return
+            self._yielded_until = -math.inf  # the next connection is another process's again
             try:
                 accepted, _address = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):

@@ -6,13 +6,16 @@ of a document can become one. Each service has its own registry.
 
 from __future__ import annotations
 
-from collections import deque
+import time
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import Metric
 
@@ -23,6 +26,7 @@ from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.metrics.ranking import percentile
 from dtrag.core.trace import StepTrace
+from dtrag.counts import Counts, Row
 from dtrag.errors import DtragError
 from dtrag.pipeline.run_context import DebateEvent
 from dtrag.pipeline.state import PipelineResponse
@@ -43,19 +47,124 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 OTHER = "other"
 
 
-class Metrics(CollectorRegistry):
-    """The metrics of one service."""
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A counter, or a histogram with these upper limits, for certain values of the labels."""
 
-    def counter(self, name: str, meaning: str, *labels: str, values: Iterable[str] = ()) -> Counter:
+    row: Row
+    buckets: Sequence[float] = ()
+
+    def inc(self, amount: float = 1.0) -> None:
+        """Add to the counter."""
+        self.row.own[0] += amount
+
+    def observe(self, value: float) -> None:
+        """Count a value in the histogram: a cell for each bucket, one for larger values, and the sum of the values."""
+        self.row.own[bisect_left(self.buckets, value)] += 1
+        self.row.own[len(self.buckets) + 1] += value
+
+
+class Family:
+    """All series of one name. With labels, a series exists from its first `labels()` on, in any process."""
+
+    def __init__(
+        self, counts: Counts, name: str, meaning: str, labels: Sequence[str], *, buckets: Sequence[float] = ()
+    ) -> None:
+        self._counts, self._name, self._meaning, self._labels = counts, name, meaning, labels
+        self._buckets = buckets
+        self._width = len(buckets) + 2 if buckets else 1
+        self._series: dict[tuple[str, ...], Series] = {}
+        if not labels:
+            self.labels()
+
+    def labels(self, *values: str) -> Series:
+        """The series of these values of the labels."""
+        series = self._series.get(values)
+        if series is None:
+            row = self._counts.row(self._name, *values, width=self._width)
+            series = self._series[values] = Series(row, self._buckets)
+        return series
+
+    def inc(self, amount: float = 1.0) -> None:
+        """Add to the counter without labels."""
+        self.labels().inc(amount)
+
+    def observe(self, value: float) -> None:
+        """Count a value in the histogram without labels."""
+        self.labels().observe(value)
+
+    def totals(self) -> dict[tuple[str, ...], list[float]]:
+        """The cells of all series, summed over all processes."""
+        rows = self._counts.rows(self._name, width=self._width)
+        return {tuple(values): row.totals() for values, row in rows}
+
+    def collect(self) -> Iterable[Metric]:
+        """Called by the registry."""
+        if not self._buckets:
+            counter = CounterMetricFamily(self._name, self._meaning, labels=self._labels)
+            for values, (total,) in self.totals().items():
+                counter.add_metric(values, total)
+            return [counter]
+        histogram = HistogramMetricFamily(self._name, self._meaning, labels=self._labels)
+        limits = [str(float(limit)) for limit in self._buckets] + ["+Inf"]
+        for values, (*cells, total) in self.totals().items():
+            histogram.add_metric(values, list(zip(limits, accumulate(cells), strict=True)), total)
+        return [histogram]
+
+
+NEWEST = 1_000
+"""Number of newest answers, suggestions and filter checks over which quantiles and means are computed."""
+
+
+class Newest:
+    """The newest rows of `columns` numbers, over all processes."""
+
+    def __init__(self, counts: Counts, name: str, columns: int) -> None:
+        self._width = columns + 1  # the time is the first
+        self._row = counts.row("newest", name, width=NEWEST * self._width + 1)
+
+    def append(self, *values: float) -> None:
+        """Add a row, in place of the oldest of this process when there are `NEWEST` of it."""
+        own = self._row.own
+        place = int(own[-1]) % NEWEST * self._width
+        for offset, value in enumerate((time.monotonic(), *values)):
+            own[place + offset] = value
+        own[-1] += 1
+
+    def column(self, number: int = 0) -> list[float]:
+        """One number of each row, ordered by time."""
+        rows = [
+            (cells[place], cells[place + 1 + number])
+            for cells in self._row.seats
+            for place in range(0, int(min(cells[-1], NEWEST)) * self._width, self._width)
+        ]
+        return [value for _, value in sorted(rows)[-NEWEST:]]
+
+
+class Metrics(CollectorRegistry):
+    """The metrics of one service, in the counts of its processes."""
+
+    def __init__(self, counts: Counts) -> None:
+        super().__init__()
+        self.counts = counts
+
+    def counter(self, name: str, meaning: str, *labels: str, values: Iterable[str] = ()) -> Family:
         """A new counter; `values` of its only label are shown before the first event."""
-        counter = Counter(name, meaning, labels, registry=self)
+        counter = Family(self.counts, name, meaning, labels)
         for value in values:
             counter.labels(value)
+        self.register(counter)
         return counter
 
-    def histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Histogram:
+    def histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Family:
         """A new histogram with these upper limits."""
-        return Histogram(name, meaning, labels, buckets=buckets, registry=self)
+        histogram = Family(self.counts, name, meaning, labels, buckets=buckets)
+        self.register(histogram)
+        return histogram
+
+    def newest(self, name: str, columns: int = 1) -> Newest:
+        """The newest rows of some numbers, for quantiles and means."""
+        return Newest(self.counts, name, columns)
 
     def gauge(self, name: str, meaning: str, value: Callable[[], float]) -> None:
         """A new gauge, which is read at every scrape."""
@@ -133,8 +242,6 @@ def _stages(metrics: SearchMetrics) -> Iterator[tuple[str, float]]:
 
 
 SOURCES = (0, 1, 2, 3, 5, 10)
-NEWEST = 1_000
-"""Number of newest answers, suggestions and filter checks over which quantiles and means are computed."""
 STEPS = frozenset({"intent", "rewrite", "retrieve", "plan", "tools_debate", "read", "compose", "cite", "respond"})
 DECISIONS = frozenset({"answer", "review", "abstain"})
 PARTS = STAGES | STEPS | {"llm", "tools", "debate", "confidence", "cases"}
@@ -145,7 +252,7 @@ class PipelineTelemetry:
     """Metrics of answers, named as in the acceptance criteria with the prefix `dtrag_`."""
 
     def __init__(self, metrics: Metrics) -> None:
-        self._newest: deque[tuple[float, float, int]] = deque(maxlen=NEWEST)
+        self._newest = metrics.newest("answers", 3)
         self._seconds = metrics.histogram("dtrag_pipeline_seconds", "Time from question to answer.", LATENCY_SECONDS)
         self._steps = metrics.histogram("dtrag_pipeline_step_seconds", "Time of each step that ran.", SECONDS, "step")
         self._answers = metrics.counter("dtrag_pipeline_answers", "Answers by their decision.", "decision")
@@ -162,11 +269,11 @@ class PipelineTelemetry:
         )
         self._tokens = metrics.counter("dtrag_model_tokens", "Tokens of language models.", "direction")
         self._cost = metrics.counter("dtrag_model_cost_won", "Cost of language models, in won.")
-        self._ratings: deque[int] = deque(maxlen=NEWEST)
+        self._ratings = metrics.newest("ratings")
         metrics.gauge(
             "dtrag_answer_rating_avg",
             "Mean of the newest ratings of answers from 1 to 5, with thumbs up as 5 and down as 1; 0 without any.",
-            lambda: _mean(self._ratings),
+            lambda: _mean(self._ratings.column()),
         )
         for share in (50, 95, 99):
             name = f"dtrag_pipeline_latency_p{share}"
@@ -182,7 +289,7 @@ class PipelineTelemetry:
 
     def record(self, response: PipelineResponse, steps: Sequence[StepTrace]) -> None:
         """Count an answer and its steps."""
-        self._newest.append((response.latency, response.confidence, len(response.citations)))
+        self._newest.append(response.latency, response.confidence, len(response.citations))
         self._seconds.observe(response.latency)
         self._confidence.observe(response.confidence)
         self._answers.labels(_known(response.decision, DECISIONS)).inc()
@@ -201,10 +308,11 @@ class PipelineTelemetry:
 
     def latency(self, share: float) -> float:
         """Seconds that this share of the newest answers did not exceed; 0.0 before the first."""
-        return percentile([seconds for seconds, _, _ in self._newest], share) if self._newest else 0.0
+        newest = self._newest.column()
+        return percentile(newest, share) if newest else 0.0
 
     def _mean_of(self, column: int) -> float:
-        return _mean([row[column] for row in self._newest])
+        return _mean(self._newest.column(column))
 
 
 def _recall_outcome(response: PipelineResponse, facts: Mapping[str, object]) -> str:
@@ -280,7 +388,7 @@ class CaseTelemetry:
     """
 
     def __init__(self, metrics: Metrics) -> None:
-        self._newest: deque[float] = deque(maxlen=NEWEST)
+        self._newest = metrics.newest("suggestions")
         self._statistics = CaseStatistics()
         self._enabled = self._failed = False
         self._seconds = metrics.histogram("dtrag_cbr_suggestion_seconds", "Time of a suggestion.", SECONDS)
@@ -290,7 +398,7 @@ class CaseTelemetry:
         gauges: tuple[tuple[str, str, Callable[[], float]], ...] = (
             ("enabled", "1 while the case memory is enabled.", lambda: self._enabled),
             ("failed", "1 while its store cannot be read.", lambda: self._failed),
-            ("suggestion_latency_avg", "Mean time of the newest suggestions, in seconds.", lambda: _mean(self._newest)),
+            ("suggestion_latency_avg", "Mean time of the newest suggestions, in seconds.", self._mean),
             ("total_cases", "Active cases.", lambda: self._statistics.total_cases),
             ("total_interactions", "Interactions.", lambda: self._statistics.total_interactions),
             ("success_rate", "Share of successful interactions.", lambda: self._statistics.success_rate),
@@ -298,6 +406,9 @@ class CaseTelemetry:
         )
         for name, documentation, value in gauges:
             metrics.gauge(f"dtrag_cbr_{name}", documentation, value)
+
+    def _mean(self) -> float:
+        return _mean(self._newest.column())
 
     def suggested(self, seconds: float) -> None:
         """Record the time of a suggestion."""
@@ -322,11 +433,10 @@ class FilterTelemetry:
     """Metrics of the filter checks of requests, and of attempts to bypass filters; also for `GET /metrics/filter`."""
 
     def __init__(self, metrics: Metrics) -> None:
-        self._newest: deque[float] = deque(maxlen=NEWEST)
-        self._filtered = self._filtering_s = 0.0
-        self.checked = 0
-        self.attempts: dict[AttemptKind, int] = dict.fromkeys(KINDS, 0)
-        self.last_violation: datetime | None = None
+        self._newest = metrics.newest("filter checks")
+        counts = metrics.counts
+        self._checked, self._filtered = counts.row("filter checks"), counts.row("filtered documents", width=2)
+        self._violation = counts.row("last filter violation")
         self._seconds = metrics.histogram(
             "dtrag_filter_seconds", "Time of checking the filters of a request.", FILTER_SECONDS
         )
@@ -336,29 +446,46 @@ class FilterTelemetry:
 
     def examined(self, seconds: float) -> None:
         """Record the time of checking the filters of a request."""
-        self.checked += 1
+        self._checked.own[0] += 1
         self._newest.append(seconds)
         self._seconds.observe(seconds)
 
     def filtered(self, documents: int, seconds: float) -> None:
         """Record that so many documents were filtered."""
-        self._filtered += documents
-        self._filtering_s += seconds
+        self._filtered.own[0] += documents
+        self._filtered.own[1] += seconds
 
     def attempted(self, kind: AttemptKind) -> None:
         """Count a refused request."""
-        self.attempts[kind] += 1
-        self.last_violation = datetime.now(UTC)
+        self._violation.own[0] = time.time()
         self._attempts.labels(kind).inc()
+
+    @property
+    def checked(self) -> int:
+        """Requests whose filters were checked."""
+        return int(self._checked.total())
+
+    @property
+    def attempts(self) -> dict[str, int]:
+        """Refused requests by kind."""
+        return {kind: int(total) for (kind,), (total,) in self._attempts.totals().items()}
+
+    @property
+    def last_violation(self) -> datetime | None:
+        """When a request was refused last; None if never."""
+        latest = max(cells[0] for cells in self._violation.seats)
+        return datetime.fromtimestamp(latest, UTC) if latest else None
 
     def quantile_ms(self, share: float) -> float:
         """Milliseconds that this share of the newest checks did not exceed; 0.0 before the first."""
-        return round(percentile(self._newest, share) * 1000, 4) if self._newest else 0.0
+        newest = self._newest.column()
+        return round(percentile(newest, share) * 1000, 4) if newest else 0.0
 
     @property
     def documents_per_second(self) -> float:
         """Documents filtered per second; 0.0 before the first."""
-        return round(self._filtered / self._filtering_s, 1) if self._filtering_s else 0.0
+        documents, seconds = self._filtered.totals()
+        return round(documents / seconds, 1) if seconds else 0.0
 
 
 class RequestTelemetry:
@@ -382,10 +509,10 @@ class RequestTelemetry:
 
 
 class Telemetry:
-    """All metrics of one service."""
+    """All metrics of one service, in the counts of its processes."""
 
-    def __init__(self) -> None:
-        self._registry = Metrics()
+    def __init__(self, counts: Counts | None = None) -> None:
+        self._registry = Metrics(counts or Counts())
         self.searches = SearchTelemetry(self._registry)
         self.requests = RequestTelemetry(self._registry)
         self.pipeline = PipelineTelemetry(self._registry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import shutil
@@ -26,6 +27,7 @@ from dtrag.adapters.rerankers.models import choose as choose_reranker
 from dtrag.app import App, open_app
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.chat import Message
+from dtrag.delivery.cli.reading import NoService, RunningService
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, InvalidInput, LanguageModelFailed
 from dtrag.governance.stored_settings import unused_settings
 from dtrag.settings import Settings, unknown_variables
@@ -72,6 +74,7 @@ async def examine(settings: Settings) -> Report:
             *await _language_models(settings),
         ]
     )
+    report.checks += await asyncio.to_thread(_service, settings)
     if settings.database_url:
         exists = True
     else:
@@ -211,6 +214,17 @@ async def _test_call(name: str, model: LangChainModel) -> CheckResult:
     finally:
         await model.close()
     return CheckResult(name, "ok", f"{model.id} responds")
+
+
+def _service(settings: Settings) -> list[CheckResult]:
+    """How many processes serve on the data folder; empty if none."""
+    try:
+        with RunningService(settings) as service:
+            workers = service.workers()
+            return [CheckResult("service", "ok", f"running, {workers} worker{'s' if workers > 1 else ''}")]
+    except (NoService, DtragError) as reason:
+        detail = f"running, but commands do not use it: {reason}."
+        return [CheckResult("service", "ok", detail)] if str(reason) else []
 
 
 def _folder(data_dir: Path) -> CheckResult:

@@ -53,6 +53,7 @@ class SettingOptions(TypedDict, total=False):
     judge: str | None
     host: str | None
     port: int | None
+    workers: int | None
 
 
 @dataclass(slots=True)

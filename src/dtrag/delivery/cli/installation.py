@@ -13,7 +13,7 @@ import typer
 from dtrag.delivery.cli.console import Rows, data, megabytes, note, safe, show_json, show_result
 from dtrag.delivery.cli.context import Json, ListedName, invocation, run_async
 from dtrag.delivery.cli.exit_codes import DATABASE_UNREACHABLE, FAILURE, OK
-from dtrag.errors import ModelNotFound
+from dtrag.errors import InvalidInput, ModelNotFound
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -29,17 +29,27 @@ def up(
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port to listen on (DTRAG_PORT).", show_default="8001")
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that serve requests (DTRAG_WORKERS).", show_default="1")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Run the HTTP service until Ctrl-C or SIGTERM."""
-    settings = invocation(context).settings(host=host, port=port)
+    settings = invocation(context).settings(host=host, port=port, workers=workers)
+    on_listening = (lambda address: show_json({"address": address})) if as_json else None
+    if settings.workers < 1:
+        raise InvalidInput("DTRAG_WORKERS is 0, but a service needs at least 1.")
+    if settings.workers > 1:
+        from dtrag.delivery.workers import supervise
+
+        return supervise(settings, on_listening)
     gc.disable()  # garbage collection during imports takes a tenth of the start time
     from dtrag.delivery.api.serve import serve
 
     gc.freeze()
     gc.enable()
 
-    return serve(settings, (lambda address: show_json({"address": address})) if as_json else None)
+    return serve(settings, on_listening)
 
 
 class FlagRow(TypedDict):

@@ -215,6 +215,10 @@ class RunningService:
     def __exit__(self, *exception: object) -> None:
         self._connection.close()
 
+    def workers(self) -> int:
+        """Processes of the service that serve."""
+        return int(self._get("/health")["workers"])
+
     async def ask(self, question: str, filters: Filters, as_of: str | None) -> Answer:
         return _value(Answer, self._post("/ask", question=question, filters=filters, as_of=as_of))
 

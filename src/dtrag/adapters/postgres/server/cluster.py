@@ -15,9 +15,13 @@ import time
 from pathlib import Path
 
 from dtrag.adapters.postgres.disk import MIB, total_bytes
-from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.server.programs import MAJOR, Account, Binaries, StartFailure, explain_output
+from dtrag.adapters.sql_files import statements
 
+MAX_CONNECTIONS = 100
+"""A process has up to 16. Each that may be made takes the server 20 kB, which it touches when it is made."""
+RESERVED_CONNECTIONS = 3
+"""The default of PostgreSQL: for superusers alone."""
 ROLES = ("dtrag_owner", "dtrag_search", "dtrag_reader")
 SUPERUSER = "dtrag_bootstrap"
 _SCRATCH = "postgres.new-"
@@ -33,7 +37,7 @@ _SETTINGS = f"""\
 # Written by dtrag at each start; changes made here are lost.
 listen_addresses = ''
 unix_socket_permissions = 0700
-max_connections = 50
+max_connections = {MAX_CONNECTIONS}
 
 # Memory. Pages of shared_buffers are resident only once used.
 shared_buffers = 128MB
@@ -193,8 +197,8 @@ def _initdb(binaries: Binaries, account: Account, path: str, descriptors: tuple[
 
 def _bootstrap(binaries: Binaries, account: Account, path: str, descriptors: tuple[int, ...]) -> None:
     # One statement a line: single-user mode knows no other end of a statement.
-    statements = "".join(f"{statement};\n" for statement in queries("bootstrap").values())
+    bootstrap = statements("dtrag.adapters.postgres", "sql/bootstrap.sql").values()
     command: list[str | Path] = [binaries.postgres, "--single", "-D", path, "-c", "exit_on_error=on", "template1"]
-    done = account.run(command, pass_fds=descriptors, input=statements)
+    done = account.run(command, pass_fds=descriptors, input="".join(f"{line};\n" for line in bootstrap))
     if done.returncode != 0:
         raise StartFailure(explain_output(done.stderr.splitlines()))

@@ -20,6 +20,11 @@ select c.system_identifier || '-' || d.oid from pg_control_system() c, pg_databa
 select c.system_identifier || '-' || d.oid from pg_control_system() c, pg_database d
 where d.datname = current_database()
 
+-- name: connections_allowed
+-- Of all roles but superusers and those with pg_use_reserved_connections (from PostgreSQL 16).
+select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+    - coalesce(current_setting('reserved_connections', true)::int, 0)
+
 -- name: schema_exists
 select 1 from pg_namespace where nspname = 'dtrag'
 

@@ -162,7 +162,7 @@ async def try_out(request: Request, trial: FilterTrial) -> FilterTrialResponse:
 
 @router.get("/metrics/filter", tags=["filters"], responses=failures(503), dependencies=ADMIN_WHOLE_TREE)
 async def filter_metrics(request: Request) -> FilterMetrics:
-    """Times of filter checks and attempts to bypass filters, since the start of this process."""
+    """Times of filter checks and attempts to bypass filters, since the start of the service."""
     figures = service_of(request).telemetry.filters
     p50, p95, p99 = map(figures.quantile_ms, (0.5, 0.95, 0.99))
     last = figures.last_violation
@@ -200,7 +200,7 @@ def _filter(category_filter: CategoryFilter, documents: list[JsonObject]) -> Non
     dependencies=READ_WHOLE_TREE,
 )
 async def metrics(request: Request) -> Response:
-    """Counts and times since the start of this process, in the text format of Prometheus; no content."""
+    """Counts and times since the start of the service, in the text format of Prometheus; no content."""
     service = service_of(request)
     await service.measure_cases()
     await service.measure_vectors()

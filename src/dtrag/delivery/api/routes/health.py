@@ -83,6 +83,7 @@ class Health(BaseModel):
     status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst state of the essential parts.")
     service: str = Field(description="dtrag.")
     version: str = Field(description="Its version.")
+    workers: int = Field(description="Processes that serve requests (DTRAG_WORKERS).")
     features: dict[str, str] = Field(description="The implemented features by work item.")
     performance: dict[str, str] = Field(description="The performance targets of the service.")
     checks: dict[str, Check] = Field(
@@ -138,7 +139,13 @@ async def _health(service: Service, problem: DatabaseUnavailable | None, reader:
     memory = checks["case memory"].status if "case memory" in checks else "off"
     features = FEATURES | {"B-O2": FILTERS[checks["filter"].status], "B-O4": CASES[memory]}
     return Health(
-        status=worst, service="dtrag", version=__version__, features=features, performance=PERFORMANCE, checks=checks
+        status=worst,
+        service="dtrag",
+        version=__version__,
+        workers=service.workers,
+        features=features,
+        performance=PERFORMANCE,
+        checks=checks,
     )
 
 

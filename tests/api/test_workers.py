@@ -1,0 +1,260 @@
+"""`dtrag up --workers 2`: what several processes count, hold and end together, over real HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from dtrag.adapters.postgres.server import server
+from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
+from dtrag.delivery.local_socket import FOLDER, SOCKET
+from tests.api.conftest import SERVE, Served
+from tests.integration.cli_process import children
+
+ENGINE = ("numpy", "onnxruntime", "psycopg", "fastapi", "uvicorn", "pydantic", "dtrag.app", "dtrag.assembly")
+
+
+class Supervised(Served):
+    """A service with two workers."""
+
+    program = SERVE.replace("dtrag.delivery.api.serve import serve", "dtrag.delivery.workers import supervise as serve")
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(data_dir=str(folder), embedder="none", port="0", workers="2")
+
+    def workers(self) -> set[int]:
+        """The processes that serve."""
+        return {pid for pid, command in children(self.process.pid).items() if "dtrag.delivery.api.worker" in command}
+
+    def until(self, ready: Callable[[], bool]) -> None:
+        """Return when it holds."""
+        deadline = time.monotonic() + 30
+        while not ready():
+            assert time.monotonic() < deadline, self._later_lines
+            time.sleep(0.02)
+
+    def until_complete(self) -> None:
+        """Return when both workers accept connections."""
+        self.until(lambda: self.as_owner("GET", "/health").json()["workers"] == 2)
+
+    def as_owner(self, method: str, path: str, body: object = None) -> httpx2.Response:
+        """The response to a request through the socket in the data folder."""
+        transport = httpx2.HTTPTransport(uds=str(self.folder / FOLDER / SOCKET))
+        with httpx2.Client(transport=transport, base_url="http://localhost", timeout=30) as client:
+            return client.request(method, path, json=body)
+
+    @contextlib.contextmanager
+    def one_client_each(self) -> Iterator[list[httpx2.Client]]:
+        """Two clients, each with an open connection to another worker."""
+        self.until_complete()
+        with contextlib.ExitStack() as stack:
+            clients: dict[int, httpx2.Client] = {}
+            for _ in range(20):
+                client = stack.enter_context(httpx2.Client(base_url=self.address, timeout=30))
+                before = self.connections()
+                client.get("/livez")
+                [worker] = [pid for pid, count in self.connections().items() if count > before.get(pid, 0)]
+                clients.setdefault(worker, client)
+                if len(clients) == 2:
+                    break
+            assert len(clients) == 2
+            yield list(clients.values())
+
+    def connections(self) -> dict[int, int]:
+        """Connections of clients by worker."""
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        inodes = {row[9] for row in rows if int(row[1].split(":")[1], 16) == self.port and row[3] == "01"}
+        return {pid: len(inodes & set(_sockets(pid))) for pid in self.workers()}
+
+
+def _sockets(pid: int) -> Iterator[str]:
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            if match := re.fullmatch(r"socket:\[(\d+)\]", os.readlink(entry)):  # noqa: PTH115 - not a path
+                yield match[1]
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """A data folder."""
+    path = Path(tempfile.mkdtemp(prefix="test-workers-"))
+    yield path / "data"
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def pool(folder: Path) -> Iterator[Supervised]:
+    running = Supervised(folder)
+    yield running
+    workers = running.workers()
+    assert server.status(folder).pid is not None
+    code, lines = running.stop()
+    assert (code, "Traceback" in lines) == (0, False)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    assert not (folder / FOLDER / SOCKET).exists()
+    assert server.status(folder).pid is None  # it had started the database
+
+
+@pytest.fixture(scope="module")
+def admin(pool: Supervised) -> str:
+    """A key for the whole tree, created by the owner of the folder, whose peer a worker knows."""
+    created = pool.as_owner("POST", "/keys", {"name": "admin", "role": "admin"})
+    assert created.status_code == 201, created.text
+    return str(created.json()["secret"])
+
+
+class Load:
+    """Clients that send one request after another; `failures` are those without a 200."""
+
+    def __init__(self, address: str, clients: int = 3) -> None:
+        self.failures: list[str] = []
+        self.answers = 0
+        self._address = address
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(clients)]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        with httpx2.Client(base_url=self._address, timeout=30) as client:
+            while not self._over.is_set():
+                try:
+                    response = client.get("/livez")
+                    if response.status_code != 200:
+                        self.failures.append(response.text)
+                except httpx2.HTTPError as error:
+                    self.failures.append(repr(error))
+                self.answers += 1
+                time.sleep(0.002)
+
+
+def test_the_supervisor_imports_no_engine() -> None:
+    program = "import sys, dtrag.delivery.workers; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not set(ENGINE) & set(modules)
+
+
+def test_connections_are_spread_over_both_workers(pool: Supervised) -> None:
+    assert pool.lines[-1].endswith(" (docs at /docs), 2 workers\n")
+    pool.until_complete()
+    before = sum(pool.connections().values())
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            connection = socket.create_connection(("127.0.0.1", pool.port))
+            stack.enter_context(contextlib.closing(connection))
+        pool.until(lambda: sum(pool.connections().values()) == before + 8)
+        least, most = sorted(pool.connections().values())
+        assert most - least <= 3  # a busy worker may let one or two pass
+
+
+def test_limits_count_for_both_workers_together(pool: Supervised, admin: str) -> None:
+    head = {"Authorization": f"Bearer {admin}"}
+    body = {"name": "five", "role": "reader", "rate_per_minute": 5}
+    with pool.one_client_each() as clients:
+        five = clients[0].post("/keys", headers=head, json=body).json()["secret"]
+        started = time.monotonic()
+        statuses = [clients[turn % 2].get("/documents", headers={"X-API-Key": five}).status_code for turn in range(12)]
+        refilled = int((time.monotonic() - started) / 12)
+        assert 5 <= statuses.count(200) <= 5 + refilled
+        assert statuses.count(429) == 12 - statuses.count(200)
+        started = time.monotonic()
+        statuses = [
+            clients[turn % 2].get("/documents", headers={"X-API-Key": "wrong"}).status_code
+            for turn in range(FAILURES_PER_MINUTE + 20)
+        ]
+        refilled = int((time.monotonic() - started) / 2)
+        assert FAILURES_PER_MINUTE <= statuses.count(401) <= FAILURES_PER_MINUTE + refilled
+        assert statuses.count(429) == len(statuses) - statuses.count(401)
+
+
+def answers(client: httpx2.Client, key: str) -> float:
+    """How often `/openapi.json` was answered, by the metrics that one worker shows."""
+    text = client.get("/metrics", headers={"X-API-Key": key}).text
+    [count] = re.findall(r'^dtrag_http_requests_total\{.*route="/openapi.json",status="200"\} (\S+)$', text, re.M)
+    return float(count)
+
+
+def test_metrics_are_the_sum_and_a_session_is_valid_everywhere(pool: Supervised, admin: str) -> None:
+    with pool.one_client_each() as clients:
+        for turn in range(6):
+            assert clients[turn % 2].get("/openapi.json", headers={"X-API-Key": admin}).status_code == 200
+        first = answers(clients[0], admin)
+        assert answers(clients[1], admin) == first
+        for turn in range(5):
+            clients[turn % 2].get("/openapi.json", headers={"X-API-Key": admin})
+        assert [answers(client, admin) for client in clients] == [first + 5] * 2
+
+        assert clients[0].post("/session", json={"key": admin}).status_code == 200
+        clients[1].cookies.update(clients[0].cookies)
+        assert clients[1].get("/session").json()["name"] == "admin"
+
+
+def test_a_killed_worker_fails_its_own_requests_only_and_is_replaced(pool: Supervised, admin: str) -> None:
+    pool.until_complete()
+    with pool.one_client_each() as clients:
+        clients[0].get("/openapi.json", headers={"X-API-Key": admin})
+        before, workers = answers(clients[0], admin), pool.workers()
+    with Load(pool.address) as load:
+        pool.until(lambda: load.answers > 20)
+        os.kill(min(workers), signal.SIGKILL)
+        pool.until(lambda: len(pool.workers() - workers) == 1)
+        pool.until_complete()
+        answered = load.answers
+        pool.until(lambda: load.answers > answered + 20)
+    assert len(load.failures) <= 3  # one for each client at most
+    with pool.one_client_each() as clients:
+        assert answers(clients[0], admin) == before  # what the killed worker had counted is still there
+
+
+def test_a_rolling_restart_fails_no_request(pool: Supervised) -> None:
+    pool.until_complete()
+    before = pool.workers()
+    with Load(pool.address) as load:
+        pool.until(lambda: load.answers > 20)
+        pool.process.send_signal(signal.SIGHUP)
+        pool.until(lambda: not before & pool.workers())
+        pool.until_complete()
+        answered = load.answers
+        pool.until(lambda: load.answers > answered + 20)
+    assert load.failures == []
+    assert any("replaced" in line for line in pool._later_lines)
+
+
+def test_the_death_of_the_supervisor_ends_its_workers(pool: Supervised) -> None:
+    running = Supervised(pool.folder)  # beside the other one, which has the socket of the owner
+    workers = running.workers()
+    assert workers
+    running.process.kill()
+    running.ended()
+    running.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
+def test_too_many_workers_for_the_database(pool: Supervised) -> None:
+    arguments = [f"data_dir={pool.folder}", "embedder=none", "port=0", "workers=40"]
+    command = [sys.executable, "-c", Supervised.program, *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 2
+    assert "97 connections, which are too few for 40 workers. Start at most 12 with --workers." in ran.stderr
