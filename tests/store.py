@@ -26,7 +26,6 @@ _EMPTY = """
 delete from documents;
 delete from lexical_segments;
 delete from lexical_corrections;
-delete from posting_pages;
 delete from sources;
 delete from index_settings;
 delete from vector_spaces;
@@ -127,16 +126,14 @@ class Store:
         )
 
     def assert_counted(self) -> None:
-        """Segments less corrections are what is in the index: postings, frequencies of terms, lengths."""
+        """Segments less corrections are what is in the index: passages, frequencies of terms, lengths."""
         assert self.value("select count(*) from lexical_segments where not counted") == 0
         gone, frequencies, lengths, chunks = self._corrections()
-        postings: dict[tuple[str, int], dict[int, int]] = {}
+        held: set[tuple[str, int]] = set()
         for segment in self.rows(
-            "select segment_id, passages, languages, documents, chunks, term_ids, frequencies,"
-            " (select coalesce(string_agg(p.postings, ''::bytea order by p.page), ''::bytea) from posting_pages p"
-            " where p.segment_id = s.segment_id) from lexical_segments s"
+            "select segment_id, passages, languages, documents, chunks, term_ids, frequencies from lexical_segments"
         ):
-            _, passages, languages, documents, rows, terms, counts, run = segment
+            _, passages, languages, documents, rows, terms, counts = segment
             alive = _passages(documents, gone)
             assert len(alive) == passages == len(rows) // 5
             chunks += passages
@@ -144,21 +141,16 @@ class Store:
                 known = lengths.setdefault(languages[number], [0, 0])
                 known[0] += 1
                 known[1] += length
-            place = 0
             for term, count in zip(*(struct.unpack(f"<{len(x) // 4}i", x) for x in (terms, counts)), strict=True):
                 frequencies[term] += count
-                for chunk, frequency in struct.iter_unpack("<iB", run[place * 5 : (place + count) * 5]):
-                    if (key := alive[chunk]) is not None:
-                        postings.setdefault(key, {})[term] = frequency
-                place += count
-            assert place * 5 == len(run)
+            held |= {key for key in alive if key is not None}
         there = {
             (str(document), ordinal): dict(zip(struct.unpack(f"<{len(terms) // 4}i", terms), counts, strict=True))
             for document, ordinal, terms, counts in self.rows(
                 "select document_id, ordinal, terms, frequencies from lexical_index"
             )
         }
-        assert postings == {key: terms for key, terms in there.items() if terms}
+        assert held == there.keys()
         recounted = Counter(term for terms in there.values() for term in terms)
         assert {term: number for term, number in frequencies.items() if number} == recounted
         languages = self.rows("select language, count(*), sum(length) from lexical_index group by 1")

@@ -97,7 +97,7 @@ class Dtrag(System):
     def _mapped(self) -> bool:
         """Whether searches find all postings and vectors in files."""
         index = self.app.index
-        return not index._postings._unopened() and (index._vectors._complete or not self._with_vectors)
+        return not index._postings._missing() and (index._vectors._complete or not self._with_vectors)
 
     async def _fill(self) -> None:
         """The vectors; where there is a graph of them it is made afterwards, which takes a tenth of the time."""

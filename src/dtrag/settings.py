@@ -134,7 +134,8 @@ class Settings:
     )
     index_cache_mb: int = _setting(
         256,
-        "Cache for parts of the lexical index that are not in mapped files, in MiB; a million passages take about 400.",
+        "Most memory of a process for the postings of the lexical index while no mapped files can be written, in MiB; "
+        "a million passages take about 400. Searches by words of a larger index are refused then.",
     )
     cache_size: int = _setting(1_000, "Searches whose results are cached in memory; 0 for none.")
     cache_seconds: int = _setting(3_600, "How long results of searches are cached, in seconds.")

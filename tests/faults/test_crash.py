@@ -143,8 +143,7 @@ async def test_a_document_of_a_crashed_batch_is_deleted_before_the_next_ingest(
     async with open_app(settings) as app:
         await app.ingest(path)
         store.rows(
-            "with pages as (delete from posting_pages)"
-            " update lexical_segments set counted = false, passages = 0, languages = '{}', documents = '', chunks = '',"
+            "update lexical_segments set counted = false, passages = 0, languages = '{}', documents = '', chunks = '',"
             " term_ids = '', frequencies = ''"
         )
         await app.delete_document((await app.documents())[0].document_id)

@@ -38,7 +38,7 @@ def overwrite(file: Path) -> bytes:
     return whole
 
 
-@pytest.mark.parametrize("relation", ["posting_pages", "posting_pages_pkey", "chunks"])
+@pytest.mark.parametrize("relation", ["lexical_index", "lexical_index_pkey", "chunks"])
 async def test_a_damaged_page_is_reported_and_repaired(mortal: Path, tmp_path: Path, relation: str) -> None:
     settings = Settings.load(environ={}, data_dir=mortal, database_name=f"damaged_{relation}", embedder="none")
     async with open_app(settings) as app:

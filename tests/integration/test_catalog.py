@@ -59,7 +59,6 @@ GRANTS = {
     "index_settings": (READ, READ),
     "lexical_segments": (READ, set()),
     "lexical_corrections": (READ, set()),
-    "posting_pages": (READ, set()),
     "lexical_index": (READ, set()),
     "embeddings": (READ, set()),
     "vector_spaces": (READ, READ),

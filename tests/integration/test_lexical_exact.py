@@ -11,7 +11,7 @@ import pytest
 
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_writer import PostgresWriter
-from dtrag.adapters.postgres.lexical import merge, rows
+from dtrag.adapters.postgres.lexical import merge, posting_files
 from dtrag.app import App
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import IndexedChunk, IndexedDocument, document_id
@@ -135,13 +135,13 @@ async def test_equals_brute_force(app: App, store: Store, seed: int) -> None:
 async def test_every_reader_has_the_same_results_after_any_merge(
     app: App, store: Store, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments of a few passages, pages of a few postings and merges by small slices give what one segment gives."""
-    monkeypatch.setattr(rows, "PAGE_POSTINGS", 7)
-    monkeypatch.setattr(merge, "SLICE_POSTINGS", 11)
+    """Segments of a few passages, read by few at a time, with files or without, give what one segment gives."""
+    monkeypatch.setattr(posting_files, "PART_PASSAGES", 7)
+    monkeypatch.setattr(posting_files, "SMALLEST", 20)
     monkeypatch.setattr(merge, "MOST_CORRECTIONS", 2)
     monkeypatch.setattr(merge, "LARGEST", 60)
     chance = random.Random(100 + seed)
-    long_lived = PostgresIndex(app.database, cache_bytes=20_000)
+    long_lived = PostgresIndex(app.database)
     model, nodes = await live(app, chance, 14, reader=long_lived)
     store.assert_whole()
     fresh = PostgresIndex(app.database)
@@ -156,7 +156,7 @@ async def test_every_reader_has_the_same_results_after_any_merge(
 
 
 async def test_a_merge_does_not_disturb_readers(app: App) -> None:
-    """The reader knows segments that are gone by the time it reads their pages."""
+    """The reader knows segments that are gone by the time it searches them."""
     writer, chance = PostgresWriter(app.database), random.Random(3)
     index = PostgresIndex(app.database)
     model = Model()

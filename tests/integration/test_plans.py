@@ -85,12 +85,12 @@ def scanned(plan: list[dict[str, Any]]) -> set[str]:
     return {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
 
 
-async def test_postings_are_read_by_page(database: Database) -> None:
+async def test_terms_of_passages_are_read_by_key(database: Database) -> None:
     async with database.connection("owner") as connection:
-        rows = await (await connection.execute("select segment_id, page from posting_pages limit 20")).fetchall()
-    values = {"segment_ids": [row["segment_id"] for row in rows], "pages": [row["page"] for row in rows]}
-    plan = await nodes(database, "search", queries("search")["pages"], values)
-    assert indexes(plan) == {"posting_pages_pkey"}
+        rows = await (await connection.execute("select document_id from documents limit 20")).fetchall()
+    values = {"document_ids": [row["document_id"] for row in rows]}
+    plan = await nodes(database, "search", queries("search")["terms_of"], values)
+    assert indexes(plan) == {"documents_pkey", "lexical_index_pkey"}
     assert scanned(plan) == set()
 
 

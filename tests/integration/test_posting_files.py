@@ -1,18 +1,21 @@
-"""Postings from mapped files: the passages and scores of the pages to the last bit, whatever happens to the files."""
+"""Postings from mapped files: passages and scores of those in memory to the last bit, whatever happens to the files."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import random
+import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 import pytest_asyncio
 
@@ -21,6 +24,8 @@ from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.lexical import merge, posting_files
+from dtrag.adapters.postgres.lexical import reader as lexical_reader
+from dtrag.adapters.postgres.queries import Lock, try_lock
 from dtrag.app import App
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import LexicalQuery
@@ -29,6 +34,7 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.questions import weighted_terms
 from dtrag.delivery.api import app as api_app
 from dtrag.delivery.api.request_tasks import cancelled
+from dtrag.errors import DatabaseDamaged, Overloaded, StorageFull
 from dtrag.settings import Settings
 from tests.builders import indexed_document
 from tests.rounds import seeds
@@ -42,7 +48,7 @@ DAYS = (None, date(2020, 1, 1), date(2023, 1, 1))
 
 @pytest.fixture(autouse=True)
 def every_segment_has_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also a small one, so that the other way is that of pages and cache."""
+    """Also a small one."""
     monkeypatch.setattr(posting_files, "SMALLEST", 0)
 
 
@@ -83,7 +89,7 @@ async def ready(index: PostgresIndex) -> PostgresIndex:
     await index.snapshot()
     if index._postings._making is not None:
         await index._postings._making
-    assert len(index._postings._tables) == len(index._postings._segments) > 0
+    assert index._postings._mapped == index._postings._tables.keys() == index._postings._segments.keys() != set()
     return index
 
 
@@ -109,7 +115,7 @@ async def answers(index: PostgresIndex, text: str, scope: Scope, limit: int) -> 
 
 @pytest.mark.parametrize("dated", [False, True], ids=["undated", "editions"])
 @pytest.mark.parametrize("seed", seeds(2))
-async def test_files_and_pages_give_the_same_bits(
+async def test_files_and_memory_give_the_same_bits(
     database: Database, without_files: Database, store: Store, seed: int, dated: bool
 ) -> None:
     chance = random.Random(seed)
@@ -123,9 +129,8 @@ async def test_files_and_pages_give_the_same_bits(
     writer = PostgresWriter(database)
     for document in chance.sample(range(60), 6):
         await writer.delete(indexed_document(f"toy:{document}", []).document_id, Scope.everything())
-    by_files, by_pages = await ready(PostgresIndex(database)), PostgresIndex(without_files)
-    await by_pages.snapshot()
-    assert not by_pages._postings._tables and not by_files._postings._postings
+    by_files, by_memory = await ready(PostgresIndex(database)), PostgresIndex(without_files)
+    await by_memory.snapshot()
     scopes = [Scope.everything(), *(Scope(frozenset(nodes[:count])) for count in range(4))]
     assert by_files._postings.hides(replace(scopes[0], as_of=DAYS[1])) == dated
     compared = 0
@@ -133,12 +138,11 @@ async def test_files_and_pages_give_the_same_bits(
         text, limit = sentence(chance, chance.randint(1, 8)), chance.randint(1, 60)
         for scope in scopes:
             as_of = replace(scope, as_of=chance.choice(DAYS))
-            expected = await answers(by_pages, text, as_of, limit)
+            expected = await answers(by_memory, text, as_of, limit)
             assert await answers(by_files, text, as_of, limit) == expected
             compared += bool(expected[1])
     assert compared > 100
-    assert not by_files._postings._postings, "no page was read"
-    assert by_pages._postings._postings
+    assert by_memory._postings._tables and not by_memory._postings._mapped
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
@@ -159,10 +163,10 @@ async def test_a_damaged_file_is_made_again(database: Database, without_files: D
     chance = random.Random(1)
     await fill(database, chance)
     await ready(PostgresIndex(database))
-    by_pages = PostgresIndex(without_files)
-    await by_pages.snapshot()
+    by_memory = PostgresIndex(without_files)
+    await by_memory.snapshot()
     texts = [sentence(chance, 4) for _ in range(10)]
-    expected = [await answers(by_pages, text, Scope.everything(), 20) for text in texts]
+    expected = [await answers(by_memory, text, Scope.everything(), 20) for text in texts]
     path = max(folder_of(database).iterdir(), key=lambda file: file.stat().st_size)
     DAMAGES[damage](path)
     if damage == "a link":
@@ -172,7 +176,7 @@ async def test_a_damaged_file_is_made_again(database: Database, without_files: D
     assert [await answers(fresh, text, Scope.everything(), 20) for text in texts] == expected, "while it is missing"
     await ready(fresh)
     assert [await answers(fresh, text, Scope.everything(), 20) for text in texts] == expected
-    assert not (await ready(PostgresIndex(database)))._postings._postings
+    await ready(PostgresIndex(database))
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["overwritten", "cut"])
@@ -181,10 +185,10 @@ async def test_a_file_that_is_changed_while_it_is_mapped_is_not_used(
 ) -> None:
     chance = random.Random(1)
     await fill(database, chance)
-    by_files, by_pages = await ready(PostgresIndex(database)), PostgresIndex(without_files)
-    await by_pages.snapshot()
+    by_files, by_memory = await ready(PostgresIndex(database)), PostgresIndex(without_files)
+    await by_memory.snapshot()
     texts = [sentence(chance, 4) for _ in range(10)]
-    expected = [await answers(by_pages, text, Scope.everything(), 20) for text in texts]
+    expected = [await answers(by_memory, text, Scope.everything(), 20) for text in texts]
     for path in folder_of(database).iterdir():
         with path.open("r+b") as file:
             if cut:
@@ -193,18 +197,18 @@ async def test_a_file_that_is_changed_while_it_is_mapped_is_not_used(
                 file.seek(path.stat().st_size // 2)
                 file.write(b"\x01" * (path.stat().st_size // 3))
     assert [await answers(by_files, text, Scope.everything(), 20) for text in texts] == expected
+    assert by_files._postings._mapped == by_files._postings._segments.keys()
     assert [await answers(await ready(by_files), text, Scope.everything(), 20) for text in texts] == expected
 
 
 async def test_files_of_an_earlier_formula_are_made_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     await fill(database, random.Random(2))
     with monkeypatch.context() as earlier:
-        earlier.setattr(posting_files, "_FORMULA", [1.2, 0.75, 0.25])
+        earlier.setattr(posting_files, "_FORMULA", [1, 1.2, 0.75, 0.25])
         await posting_files.make_files(database)
-    index = PostgresIndex(database)
-    await index.snapshot()
-    assert not index._postings._tables
-    await ready(index)
+    before = {path: path.read_bytes() for path in folder_of(database).iterdir()}
+    await ready(PostgresIndex(database))
+    assert len(before) == 3 and all(path.read_bytes() != content for path, content in before.items())
 
 
 async def test_a_merge_removes_the_files_of_its_inputs(database: Database, without_files: Database) -> None:
@@ -224,39 +228,143 @@ async def test_a_merge_removes_the_files_of_its_inputs(database: Database, witho
     assert len(reader._postings._tables) == 1
 
 
-async def test_without_a_writable_folder_everything_works(
-    database: Database, without_files: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_damaged_file_does_not_stop_the_others(database: Database) -> None:
+    chance = random.Random(3)
+    await fill(database, chance)
+    index = await ready(PostgresIndex(database))
+    before = dict(index._postings._tables)
+    path = min(folder_of(database).iterdir())
+    path.write_bytes(bytes(path.stat().st_size))
+    expected = await answers(await ready(PostgresIndex(database)), "kettle refund 휴학", Scope.everything(), 20)
+    path.write_bytes(bytes(path.stat().st_size))
+    assert await answers(index, "kettle refund 휴학", Scope.everything(), 20) == expected
+    changed = [key for key, table in index._postings._tables.items() if table is not before[key]]
+    assert [posting_files.name_of(key) for key in changed] == [path.name]
+
+
+async def test_without_a_writable_folder_postings_are_kept_in_memory_up_to_a_size(
+    database: Database, without_files: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     chance = random.Random(4)
     await fill(database, chance)
     folder_of(database).parent.mkdir(mode=0o700, exist_ok=True)
+    shutil.rmtree(folder_of(database), ignore_errors=True)
     folder_of(database).write_text("a file is in the way")
-    index, by_pages = PostgresIndex(database), PostgresIndex(without_files)
-    for reader in (index, by_pages):
-        await reader.snapshot()
-        if reader._postings._making is not None:
-            await reader._postings._making
+    index, by_memory, small = (
+        PostgresIndex(one, size) for one, size in ((database, 2**20), (without_files, 2**20), (database, 10))
+    )
     text = sentence(chance, 5)
-    assert await answers(index, text, Scope.everything(), 20) == await answers(by_pages, text, Scope.everything(), 20)
+    for reader in (index, by_memory, small):
+        await reader.snapshot()
+    assert await answers(index, text, Scope.everything(), 20) == await answers(by_memory, text, Scope.everything(), 20)
     assert caplog.text.count("no search files in") == 1
+    for _ in range(2):
+        with pytest.raises(StorageFull, match="index_cache_mb"):
+            await answers(small, text, Scope.everything(), 20)
+    folder_of(database).unlink()
+    await posting_files.make_files(database)
     await PostgresWriter(database).write([indexed_document("toy:last", ["kettle"])])
-    await index.snapshot()
-    assert index._postings._making is not None and index._postings._making.done(), "tried again after ten minutes"
+    expected = await answers(await ready(PostgresIndex(database)), text, Scope.everything(), 20)
+    for reader in (index, small):
+        assert await answers(await ready(reader), text, Scope.everything(), 20) == expected
 
 
-async def test_pages_that_cannot_be_read_end_the_making_of_files_and_are_logged(
+async def test_rows_that_cannot_be_read_are_reported_and_logged(
     database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     await fill(database, random.Random(4))
-    store.rows("alter table posting_pages rename to hidden_pages")
+    shutil.rmtree(folder_of(database), ignore_errors=True)
+    store.rows("alter table lexical_index rename to hidden_index")
     index = PostgresIndex(database)
     await index.snapshot()
-    assert index._postings._making is not None
-    await index._postings._making
-    assert "could not be made" in caplog.text and not index._postings._tables
-    store.rows("alter table hidden_pages rename to posting_pages")
-    await index.snapshot()
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        await answers(index, "kettle refund 휴학", Scope.everything(), 20)
+    assert "could not be read" in caplog.text and not index._postings._tables
+    store.rows("alter table hidden_index rename to lexical_index")
     assert list(await answers(index, "kettle refund 휴학", Scope.everything(), 20))[1]
+
+
+async def test_rows_that_contradict_their_segment_are_reported(database: Database, store: Store) -> None:
+    await fill(database, random.Random(4))
+    shutil.rmtree(folder_of(database), ignore_errors=True)
+    store.rows("update lexical_index set terms = frequencies || frequencies || frequencies || frequencies")
+    index = PostgresIndex(database)
+    await index.snapshot()
+    with pytest.raises(DatabaseDamaged, match="dtrag reindex"):
+        await answers(index, "kettle refund 휴학", Scope.everything(), 20)
+
+
+async def test_a_search_is_refused_while_reading_takes_long(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexical_reader, "WAIT_S", 0.1)
+    await fill(database, random.Random(4))
+    expected = await answers(await ready(PostgresIndex(database)), "kettle refund 휴학", Scope.everything(), 20)
+    shutil.rmtree(folder_of(database))
+    index = PostgresIndex(database)
+    with store.connect() as blocking, blocking.transaction():
+        blocking.execute("lock table lexical_index in access exclusive mode")
+        await index.snapshot()
+        with pytest.raises(Overloaded, match="is being read"):
+            await answers(index, "kettle refund 휴학", Scope.everything(), 20)
+    monkeypatch.setattr(lexical_reader, "WAIT_S", 10.0)
+    assert await answers(index, "kettle refund 휴학", Scope.everything(), 20) == expected
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+async def test_postings_that_are_read_after_a_deletion_are_without_it(database: Database, replaced: bool) -> None:
+    """A search that began before it: the present generation is without the document as well."""
+    chance, writer = random.Random(9), PostgresWriter(database)
+    await fill(database, chance)
+    index = PostgresIndex(database)
+    everything = await answers(await ready(index), "kettle refund 휴학 library", Scope.everything(), 1_000)
+    best = everything[1]
+    assert isinstance(best, list)
+    document = uuid.UUID(best[0][0].partition(":")[0])
+    number = next(n for n in range(60) if indexed_document(f"toy:{n}", []).document_id == document)
+    if replaced:
+        await writer.write([indexed_document(f"toy:{number}", ["kettle"], replaces=True)])
+    else:
+        assert await writer.delete(document, Scope.everything())
+    for path in folder_of(database).iterdir():
+        path.unlink()
+    index._postings.forget_files([posting_files.name_of(key) for key in index._postings._segments])
+    later = (await answers(index, "kettle refund 휴학 library", Scope.everything(), 1_000))[1]
+    assert later == [pair for pair in best if pair[0].partition(":")[0] != str(document)]
+    fresh = await answers(await ready(PostgresIndex(database)), "kettle refund 휴학 library", Scope.everything(), 1_000)
+    assert fresh == await answers(await ready(index), "kettle refund 휴학 library", Scope.everything(), 1_000)
+
+
+async def test_a_merge_leaves_the_file_of_its_segment_and_none_of_others(database: Database) -> None:
+    """Also one that was written by a merge that did not end; but not while a merge goes on."""
+    await fill(database, random.Random(10))
+    await ready(PostgresIndex(database))
+    assert await merge.merge(database, 1)
+    index = PostgresIndex(database)
+    await index.snapshot()
+    assert index._postings._mapped == index._postings._segments.keys()
+    names = {posting_files.name_of(key) for key in index._postings._segments}
+    assert {path.name for path in folder_of(database).iterdir()} == names
+    left = folder_of(database) / posting_files.name_of(uuid.uuid4())
+    left.write_bytes(b"")
+    async with database.connection("owner") as merging, merging.transaction():
+        assert await try_lock(merging, Lock.MERGE)
+        await posting_files.make_files(database)
+        assert left.exists()
+    await posting_files.make_files(database)
+    assert {path.name for path in folder_of(database).iterdir()} == names
+
+
+async def test_space_of_merged_heads_is_used_again(database: Database, store: Store) -> None:
+    """A head of which no other process reads is replaced at the place of an earlier one."""
+    chance, writer = random.Random(11), PostgresWriter(database)
+    for start in range(0, 120, 2):
+        await writer.write([indexed_document(f"toy:{n}", [sentence(chance, 400)] * 9) for n in (start, start + 1)])
+        await merge.merge(database, 1)
+    live = store.value(
+        "select sum(length(documents) + length(chunks) + length(term_ids) + length(frequencies)) from lexical_segments"
+    )
+    assert store.value("select pg_table_size('dtrag.lexical_segments')") < 4 * live + 2**17
 
 
 SEARCHES = """
@@ -279,7 +387,7 @@ async def main():
             await index._postings._making
         query = LexicalQuery.of(weighted_terms(sys.argv[3]), statistics)
         found = await index.lexical(query, Scope.everything(), SearchFilters(), 50)
-        print(json.dumps([len(index._postings._tables), list(found.items())]))
+        print(json.dumps([len(index._postings._mapped), list(found.items())]))
 asyncio.run(main())
 """
 

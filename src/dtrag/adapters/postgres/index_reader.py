@@ -17,7 +17,7 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import EF_SEARCH, Database, fetch, fetch_row, node_array
-from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, SegmentGone
+from dtrag.adapters.postgres.lexical.reader import MEMORY_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
 from dtrag.adapters.postgres.passage_cache import PassageCache, PassageContent, shown_address, version_of
 from dtrag.adapters.postgres.queries import condition, filter_parameters, filtered, queries
@@ -51,9 +51,9 @@ _LOG = logging.getLogger(__name__)
 class PostgresIndex:
     """The search side of one database."""
 
-    def __init__(self, database: Database, cache_bytes: int = CACHE_BYTES):
+    def __init__(self, database: Database, memory_bytes: int = MEMORY_BYTES):
         self._database = database
-        self._postings = PostingReader(database, cache_bytes)
+        self._postings = PostingReader(database, memory_bytes)
         self._snapshot: IndexSnapshot | None = None
         self._refreshing = asyncio.Lock()
         self._vectors = VectorReader(database, self._postings)
@@ -94,12 +94,12 @@ class PostgresIndex:
         return self._snapshot
 
     def _verify_files(self) -> None:
-        """Use no mapped files when one was changed in place; until they are made again, the database is searched."""
+        """Use no mapped file that was changed in place, and no file of vectors then, until they are made again."""
         files = self._database.files
         if files is not None and (changed := files.changed()):
             _LOG.warning("search files were changed by another program and are made again: %s", sorted(changed))
             files.remove(changed)
-            self._postings.forget_files()
+            self._postings.forget_files(changed)
             self._vectors.forget_files()
             self._snapshot = None  # the next search reads the state again, and opens or makes the files
 

@@ -77,7 +77,7 @@ class MappedFile:
 class SearchFiles:
     """The files of one database, in `<folder>/<identity>`. All methods block: call them in a thread.
 
-    What the disk refuses (full, read-only, no rights) is logged once, and searches read the database instead.
+    What the disk refuses (full, read-only, no rights) is logged once; searches use the database and memory instead.
     """
 
     def __init__(self, folder: Path, identity: str, disk: Disk | None = None) -> None:
@@ -161,7 +161,11 @@ class SearchFiles:
             pass
         except (OSError, StorageFull) as error:
             log = _LOG.debug if self._refused else _LOG.warning
-            log("no search files in %s; searches read the database instead: %s", self._parent / self._identity, error)
+            log(
+                "no search files in %s; searches use the database and memory instead: %s",
+                self._parent / self._identity,
+                error,
+            )
             self._refused = True
 
     @contextmanager

@@ -20,7 +20,8 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.database import Connection, Database, fetch
-from dtrag.adapters.postgres.lexical.reader import PostingReader, names_of, parsed, visible_mask
+from dtrag.adapters.postgres.lexical.reader import PostingReader, parsed, visible_mask
+from dtrag.adapters.postgres.lexical.rows import names_of
 from dtrag.adapters.postgres.lexical.snapshot import Generation, View, by_size
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.search_files import SearchFiles

@@ -111,6 +111,11 @@ class LexicalStatistics:
         nonzero = summed != 0
         return cls(distinct[nonzero], summed[nonzero], sum(part.chunks for part in parts), _lengths(parts))
 
+    def without(self, part: LexicalStatistics) -> LexicalStatistics:
+        """The statistics of the rest of a collection, of which `part` is a part."""
+        lengths = {language: (-count, -total) for language, (count, total) in part.lengths.items()}
+        return self.merged([self, LexicalStatistics(part.term_ids, -part.frequencies, -part.chunks, lengths)])
+
 
 def _lengths(parts: Sequence[LexicalStatistics]) -> dict[str, tuple[int, int]]:
     lengths: dict[str, tuple[int, int]] = {}

@@ -9,7 +9,6 @@ that equal passages tie exactly, whichever segment holds them.
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,45 +35,16 @@ class Postings:
     """The passages of one segment that contain one term.
 
     `chunks` (int32, ascending) with `frequencies` (uint8, parallel); or, for a common term, `chunks` None and
-    `frequencies` of every passage, 0 where the term is absent. `highest` is the stored bound of the impacts, if any.
+    `frequencies` of every passage, 0 where the term is absent. `highest` is the stored bound of the impacts.
     """
 
-    __slots__ = ("_bound", "_bound_for", "chunks", "count", "frequencies")
+    __slots__ = ("chunks", "count", "frequencies", "highest")
 
-    def __init__(
-        self,
-        count: int,
-        chunks: Numbers | None,
-        frequencies: NDArray[np.uint8],
-        highest: np.float32 | None = None,
-    ):
+    def __init__(self, count: int, chunks: Numbers | None, frequencies: NDArray[np.uint8], highest: np.float32):
         self.count = count
         self.chunks = chunks
         self.frequencies = frequencies
-        self._bound = highest
-        # Weak: a term that is not queried again must not keep the lengths of an old generation in memory.
-        self._bound_for: Callable[[], Floats | None] | None = None
-
-    @classmethod
-    def of(cls, run: NDArray[np.void], size: int) -> Postings:
-        """The postings of a run (dtype POSTINGS) of a segment with `size` passages."""
-        if len(run) > DENSE_SHARE * size:
-            frequencies = np.zeros(size, np.uint8)
-            frequencies[run["chunk"]] = run["frequency"]
-            return cls(len(run), None, frequencies)
-        return cls(len(run), run["chunk"].astype(np.int32), run["frequency"].copy())
-
-    @property
-    def nbytes(self) -> int:
-        """Size in memory."""
-        return self.frequencies.nbytes + (self.chunks.nbytes if self.chunks is not None else 0) + 200
-
-    def bound(self, damped: Floats) -> np.float32:
-        """The highest impact of the term in any passage: as stored, else computed once for each `damped`."""
-        if self._bound is None or (self._bound_for is not None and self._bound_for() is not damped):
-            weights = impacts(self.frequencies, damped if self.chunks is None else damped[self.chunks])
-            self._bound, self._bound_for = weights.max(initial=np.float32(0)), weakref.ref(damped)
-        return self._bound
+        self.highest = highest
 
     def add(self, scores: Floats, weight: np.float32, damped: Floats) -> None:
         """Add weight × impact to the score of every passage that contains the term."""
@@ -151,17 +121,15 @@ def best(
     visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None = None,
     floor: float = 0.0,
     *,
-    bounded: tuple[Floats, float] | None = None,
+    stretch: float = 1.0,
 ) -> ScoredPassages:
     """The `k` best passages of a segment, and all that tie with the last of them.
 
     `terms` are (weight, postings) by descending weight, ties in one fixed order. `visible` is a mask over passage
-    numbers; passages below `floor` may be omitted. `bounded` is (damped lengths whose bounds are cached, factor by
-    which impacts with `damped` may exceed them); None: `damped` itself.
+    numbers; passages below `floor` may be omitted. Impacts with `damped` are at most `stretch` times the stored bounds.
     """
     weights = [np.float32(weight) for weight, _ in terms]
-    reference, stretch = bounded or (damped, 1.0)
-    bounds = [weight * float(postings.bound(reference)) * stretch for weight, postings in terms]
+    bounds = [weight * float(postings.highest) * stretch for weight, postings in terms]
     remaining = _remaining(bounds)
     scores = np.zeros(len(damped), np.float32)
     threshold, read, place = np.float32(floor), 0, 0

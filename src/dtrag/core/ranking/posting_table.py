@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,29 @@ from dtrag.core.ranking.segments import Segment
 
 
 @dataclass(frozen=True, slots=True)
+class PassageTerms:
+    """The terms of some passages of a segment: the first `sizes[0]` of `terms` (int32) are those of `numbers[0]`.
+
+    `numbers` (int32) ascend; `frequencies` (uint8) are parallel to the terms, in FREQUENCY_UNIT.
+    """
+
+    numbers: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    terms: NDArray[np.int32]
+    frequencies: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
 class PostingTable:
     """The postings of a segment, and the highest impact of each of its terms with the mean lengths `means`.
 
     `starts` (int64) is where the postings of each term begin in `chunks` (int32) and `frequencies` (uint8); -1 - row
-    of `dense` (uint8: terms × passages) for a common one. `highest` (float32) is parallel to it.
+    of `dense` (uint8: terms × passages) for a common one. `counts` (int32: how many there are) and `highest` (float32)
+    are parallel to it. Documents that were deleted before the table was made have no postings in it.
     """
 
     starts: NDArray[np.int64]
+    counts: NDArray[np.int32]
     chunks: NDArray[np.int32]
     frequencies: NDArray[np.uint8]
     dense: NDArray[np.uint8]
@@ -29,7 +44,7 @@ class PostingTable:
 
     @classmethod
     def empty(cls, segment: Segment) -> PostingTable:
-        """The table of a segment without its postings: `take` is to be called for all `parts`."""
+        """The table of a segment without its postings: all of them are to be given to `take`."""
         is_dense = segment.frequencies > DENSE_SHARE * len(segment)
         sizes = np.where(is_dense, 0, segment.frequencies).astype(np.int64)
         starts = np.cumsum(sizes) - sizes
@@ -37,37 +52,51 @@ class PostingTable:
         total = int(sizes.sum())
         return cls(
             starts,
-            np.empty(total, np.int32),
-            np.empty(total, np.uint8),
+            np.zeros(len(starts), np.int32),
+            np.zeros(total, np.int32),
+            np.zeros(total, np.uint8),
             np.zeros((int(is_dense.sum()), len(segment)), np.uint8),
-            np.empty(len(starts), np.float32),
+            np.zeros(len(starts), np.float32),
             segment.statistics().mean_lengths(),
         )
 
-    @staticmethod
-    def parts(segment: Segment, most: int) -> Iterator[tuple[int, int]]:
-        """Half-open ranges of the segment's terms with about `most` postings each, in order."""
-        edges = np.searchsorted(segment.offsets, np.arange(0, segment.offsets[-1] + 1, most))
-        edges = np.unique([*edges.tolist(), len(segment.term_ids)])
-        yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    @property
+    def nbytes(self) -> int:
+        """Size in memory."""
+        return sum(array.nbytes for array in (self.starts, self.counts, self.chunks, self.frequencies, self.dense))
 
-    def take(self, segment: Segment, part: tuple[int, int], run: NDArray[np.void]) -> None:
-        """Put the postings of the terms of a part (dtype POSTINGS) into the arrays."""
-        left, right = part
-        chunks, frequencies = run["chunk"].astype(np.int32), run["frequency"].copy()
-        ends = segment.offsets[left : right + 1] - segment.offsets[left]
+    def take(self, segment: Segment, passages: PassageTerms) -> None:
+        """Put the postings of passages into the arrays; their numbers are above those of all calls before.
+
+        Raises `ValueError` when the segment does not count them.
+        """
+        if not len(passages.terms):
+            return
+        order = _by_term(passages.terms)
+        terms, frequencies = passages.terms[order], passages.frequencies[order]
+        chunks = np.repeat(passages.numbers, passages.sizes)[order]
+        begins = np.flatnonzero(np.concatenate([[True], terms[1:] != terms[:-1]]))
+        counts = np.diff(begins, append=len(terms))
+        places = np.minimum(segment.term_ids.searchsorted(terms[begins]), len(segment.term_ids) - 1)
+        counted = self.counts[places] + counts
+        if (segment.term_ids[places] != terms[begins]).any() or (counted > segment.frequencies[places]).any():
+            raise ValueError("passages have terms that their segment does not count")
         weights = impacts(frequencies, damped_lengths(segment, self.means)[chunks])
-        self.highest[left:right] = np.maximum.reduceat(weights, ends[:-1])
-        is_sparse = np.ones(len(run), bool)
-        for term in np.flatnonzero(self.starts[left:right] < 0).tolist():
-            own = slice(ends[term], ends[term + 1])
-            self.dense[-1 - self.starts[left + term], chunks[own]] = frequencies[own]
-            is_sparse[own] = False
-        starts = self.starts[left:right]
-        if is_sparse.any():
-            start = int(starts[starts >= 0][0])
-            self.chunks[start : start + is_sparse.sum()] = chunks[is_sparse]
-            self.frequencies[start : start + is_sparse.sum()] = frequencies[is_sparse]
+        self.highest[places] = np.maximum(self.highest[places], np.maximum.reduceat(weights, begins))
+        for term in np.flatnonzero(self.starts[places] < 0).tolist():
+            own = slice(begins[term], begins[term] + counts[term])
+            self.dense[-1 - self.starts[places[term]], chunks[own]] = frequencies[own]
+        targets = np.repeat(self.starts[places] + self.counts[places] - begins, counts) + np.arange(len(terms))
+        is_sparse = np.repeat(self.starts[places] >= 0, counts)
+        self.chunks[targets[is_sparse]] = chunks[is_sparse]
+        self.frequencies[targets[is_sparse]] = frequencies[is_sparse]
+        self.counts[places] = counted
+
+    def without_absent(self, segment: Segment) -> tuple[Segment, PostingTable]:
+        """The segment and its table with the terms and frequencies of the postings that are there."""
+        there = self.counts > 0
+        table = replace(self, starts=self.starts[there], counts=self.counts[there], highest=self.highest[there])
+        return replace(segment, term_ids=segment.term_ids[there], frequencies=table.counts), table
 
     def lists(self, segment: Segment, terms: NDArray[np.int32]) -> list[Postings | None]:
         """The postings of each of the terms; None where the segment has none."""
@@ -75,11 +104,11 @@ class PostingTable:
             return [None] * len(terms)
         places = np.minimum(segment.term_ids.searchsorted(terms), len(segment.term_ids) - 1)
         return [
-            self._list(start, count, highest) if present else None
+            self._list(start, count, highest) if present and count else None
             for present, start, count, highest in zip(
                 (segment.term_ids[places] == terms).tolist(),
                 self.starts[places].tolist(),
-                segment.frequencies[places].tolist(),
+                self.counts[places].tolist(),
                 self.highest[places],
                 strict=True,
             )
@@ -89,3 +118,9 @@ class PostingTable:
         if start < 0:
             return Postings(count, None, self.dense[-1 - start], highest)
         return Postings(count, self.chunks[start : start + count], self.frequencies[start : start + count], highest)
+
+
+def _by_term(terms: NDArray[np.int32]) -> NDArray[np.intp]:
+    """The order by term, stable: by halves, since numpy sorts numbers of 16 bits several times faster."""
+    order = np.argsort(terms.astype(np.uint16), kind="stable")
+    return order[np.argsort((terms >> 16).astype(np.int16)[order], kind="stable")]

@@ -1,15 +1,14 @@
-"""An inverted index in immutable segments: building segments from passages, and merging segments.
+"""An inverted index in immutable segments: the heads of segments from passages, and from the heads of others.
 
-A segment numbers its passages 0, 1, 2 ... in the order of its documents. Its postings are one array, sorted by term id
-and within a term by passage number; `offsets[i]` is where term i begins, so that the array can be split into pages
-anywhere. Deleted documents stay until a merge drops them.
+A segment numbers its passages 0, 1, 2 ... in the order of its documents. Deleted documents stay until a merge drops
+them. The postings are in `posting_table.py`.
 """
 
 from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,8 +28,6 @@ DOCUMENTS = np.dtype(
 distinguishes two versions of a document; `title` is the number of its title (core/text/passage_title_mentions.py)."""
 CHUNKS = np.dtype([("length", "<i4"), ("language", "u1")])
 """One row per passage: its length in terms and the number of its language."""
-POSTINGS = np.dtype([("chunk", "<i4"), ("frequency", "u1")])
-"""One posting: the number of the passage and the occurrences in FREQUENCY_UNIT. 5 bytes."""
 
 
 def quantised(frequencies: NDArray[np.float32]) -> NDArray[np.uint8]:
@@ -79,26 +76,17 @@ class Segment:
     languages: tuple[str, ...]
     term_ids: NDArray[np.int32]
     frequencies: NDArray[np.int32]
-    offsets: NDArray[np.int64] = field(init=False)
     document_of: NDArray[np.int32] = field(init=False)
     first: NDArray[np.int32] = field(init=False)
 
     def __post_init__(self) -> None:
         counts = self.documents["chunks"].astype(np.int32)
         ends = np.cumsum(counts, dtype=np.int32)
-        object.__setattr__(self, "offsets", np.concatenate([[0], np.cumsum(self.frequencies, dtype=np.int64)]))
         object.__setattr__(self, "document_of", np.repeat(np.arange(len(counts), dtype=np.int32), counts))
         object.__setattr__(self, "first", ends - counts)
 
     def __len__(self) -> int:
         return len(self.chunks)
-
-    def span(self, term: int) -> tuple[int, int]:
-        """Where the postings of a term begin and end in the run."""
-        place = int(self.term_ids.searchsorted(np.int32(term)))  # another type would convert the whole array
-        if place == len(self.term_ids) or self.term_ids[place] != term:
-            return 0, 0
-        return int(self.offsets[place]), int(self.offsets[place + 1])
 
     def statistics(self) -> LexicalStatistics:
         """The segment's part of the statistics of the collection, deleted documents included."""
@@ -163,12 +151,10 @@ def packed(rows: NDArray[np.uint64]) -> NDArray[np.void]:
     return np.ascontiguousarray(rows).view([("", np.uint64)] * 4).reshape(-1)
 
 
-def build(
-    segment_id: uuid.UUID, rows: Iterable[ForwardRow], origin: uuid.UUID | None = None
-) -> tuple[Segment, NDArray[np.void]]:
-    """A segment and its postings (dtype POSTINGS) from passages; those of one document are consecutive."""
+def build(segment_id: uuid.UUID, rows: Iterable[ForwardRow], origin: uuid.UUID | None = None) -> Segment:
+    """The head of a segment from passages; those of one document are consecutive."""
     documents: list[tuple[tuple[int, int], tuple[int, int], int, int, int]] = []
-    lengths, languages, terms, frequencies = [], [], [], []
+    lengths, languages, terms = [], [], []
     numbers: dict[str, int] = {}
     origin_halves, last = halves(origin or segment_id), None
     for row in rows:
@@ -179,135 +165,34 @@ def build(
         lengths.append(row.length)
         languages.append(numbers.setdefault(row.language, len(numbers)))
         terms.append(row.terms)
-        frequencies.append(row.frequencies)
     chunks = np.zeros(len(lengths), CHUNKS)
     chunks["length"], chunks["language"] = lengths, languages
-    counts = [len(part) for part in terms]
-    all_terms = np.concatenate([np.empty(0, np.int32), *terms])
-    order = np.argsort(all_terms, kind="stable")
-    postings = np.empty(len(order), POSTINGS)
-    postings["chunk"] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)[order]
-    postings["frequency"] = np.concatenate([np.empty(0, np.uint8), *frequencies])[order]
-    term_ids, df = np.unique(all_terms, return_counts=True)
+    term_ids, df = np.unique(np.concatenate([np.empty(0, np.int32), *terms]), return_counts=True)
     table = np.array(documents, DOCUMENTS) if documents else np.empty(0, DOCUMENTS)
-    return Segment(segment_id, table, chunks, tuple(numbers), term_ids, df.astype(np.int32)), postings
+    return Segment(segment_id, table, chunks, tuple(numbers), term_ids, df.astype(np.int32))
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A part of a merge: for each input the half-open range of its postings that belongs to a range of term ids."""
+def merged(segment_id: uuid.UUID, inputs: Sequence[Segment], removed: Sequence[NDArray[np.intp]]) -> Segment:
+    """The head of one segment instead of several, without the documents in the `removed` rows of each.
 
-    spans: tuple[tuple[int, int], ...]
-    lowest: int
-    beyond: int
-
-
-@dataclass(slots=True)
-class SegmentMerge:
-    """Merges segments into one without their deleted documents, one slice of the terms at a time.
-
-    `removed` holds for each input the rows of its deleted documents. After `take` was called for all slices in order,
-    `head()` is the new segment and `dropped()` the statistics of the deleted documents.
+    Its `frequencies` count the postings of the removed documents, too.
     """
-
-    segment_id: uuid.UUID
-    inputs: Sequence[Segment]
-    removed: Sequence[NDArray[np.intp]]
-    _numbers: list[NDArray[np.int32]] = field(init=False)
-    _languages: tuple[str, ...] = field(init=False)
-    _terms: list[NDArray[np.int32]] = field(default_factory=list)
-    _frequencies: list[NDArray[np.int32]] = field(default_factory=list)
-    _gone: list[tuple[NDArray[np.int32], NDArray[np.int64]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """New number of every passage, -1 for those that are dropped."""
-        base = 0
-        self._numbers = []
-        for segment, alive in zip(self.inputs, self._alive(), strict=True):
-            retained = alive[segment.document_of]
-            numbers = np.full(len(segment), -1, np.int32)
-            numbers[retained] = np.arange(base, base + int(retained.sum()), dtype=np.int32)
-            base += int(retained.sum())
-            self._numbers.append(numbers)
-        self._languages = tuple(dict.fromkeys(name for segment in self.inputs for name in segment.languages))
-
-    def _alive(self) -> list[NDArray[np.bool_]]:
-        masks = []
-        for segment, rows in zip(self.inputs, self.removed, strict=True):
-            alive = np.ones(len(segment.documents), bool)
-            alive[rows] = False
-            masks.append(alive)
-        return masks
-
-    def slices(self, most: int) -> Iterator[Slice]:
-        """Ranges of term ids with about `most` postings of all inputs together, ascending."""
-        terms = np.unique(np.concatenate([np.empty(0, np.int32), *(segment.term_ids for segment in self.inputs)]))
-        if not len(terms):
-            return
-        before = sum(
-            (segment.offsets[np.searchsorted(segment.term_ids, terms)] for segment in self.inputs),
-            np.zeros(len(terms), np.int64),
-        )
-        starts = np.unique(np.searchsorted(before, np.arange(0, before[-1] + 1, most)))
-        for start, end in zip(starts, [*starts[1:], len(terms)], strict=True):
-            lowest, beyond = int(terms[start]), int(terms[end - 1]) + 1
-            spans = []
-            for segment in self.inputs:
-                left, right = np.searchsorted(segment.term_ids, [lowest, beyond])
-                spans.append((int(segment.offsets[left]), int(segment.offsets[right])))
-            yield Slice(tuple(spans), lowest, beyond)
-
-    def take(self, part: Slice, runs: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-        """The new postings of a slice, from its ranges of the inputs' postings."""
-        terms, chunks, frequencies = [], [], []
-        for segment, numbers, run in zip(self.inputs, self._numbers, runs, strict=True):
-            left, right = np.searchsorted(segment.term_ids, [part.lowest, part.beyond])
-            terms.append(np.repeat(segment.term_ids[left:right], segment.frequencies[left:right]))
-            chunks.append(numbers[run["chunk"]])
-            frequencies.append(run["frequency"])
-        all_terms, all_chunks = np.concatenate(terms), np.concatenate(chunks)
-        retained = np.flatnonzero(all_chunks >= 0)
-        if len(retained) < len(all_chunks):
-            ids, counts = np.unique(all_terms[all_chunks < 0], return_counts=True)
-            self._gone.append((ids, counts))
-        order = retained[np.argsort(all_terms[retained], kind="stable")]
-        ids, counts = np.unique(all_terms[order], return_counts=True)
-        self._terms.append(ids)
-        self._frequencies.append(counts.astype(np.int32))
-        merged = np.empty(len(order), POSTINGS)
-        merged["chunk"] = all_chunks[order]
-        merged["frequency"] = np.concatenate(frequencies)[order]
-        return merged
-
-    def head(self) -> Segment:
-        """The new segment."""
-        documents = [segment.documents[alive] for segment, alive in zip(self.inputs, self._alive(), strict=True)]
-        chunks = []
-        for segment, numbers in zip(self.inputs, self._numbers, strict=True):
-            own = segment.chunks[numbers >= 0].copy()
-            translated = np.array([self._languages.index(name) for name in segment.languages] or [0], np.uint8)
-            own["language"] = translated[own["language"]]
-            chunks.append(own)
-        return Segment(
-            self.segment_id,
-            np.concatenate([np.empty(0, DOCUMENTS), *documents]),
-            np.concatenate([np.empty(0, CHUNKS), *chunks]),
-            self._languages,
-            np.concatenate([np.empty(0, np.int32), *self._terms]),
-            np.concatenate([np.empty(0, np.int32), *self._frequencies]),
-        )
-
-    def dropped(self) -> LexicalStatistics:
-        """The statistics of the dropped documents."""
-        lengths: dict[str, tuple[int, int]] = {}
-        chunks = 0
-        for segment, numbers in zip(self.inputs, self._numbers, strict=True):
-            gone = segment.chunks[numbers < 0]
-            chunks += len(gone)
-            for number, language in enumerate(segment.languages):
-                own = gone["length"][gone["language"] == number]
-                count, total = lengths.get(language, (0, 0))
-                lengths[language] = (count + len(own), total + int(own.sum(dtype=np.int64)))
-        ids = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in self._gone)])
-        counts = np.concatenate([np.empty(0, np.int64), *(counts for _, counts in self._gone)])
-        return LexicalStatistics(ids, counts, chunks, lengths)
+    languages = tuple(dict.fromkeys(name for segment in inputs for name in segment.languages))
+    documents, chunks = [np.empty(0, DOCUMENTS)], [np.empty(0, CHUNKS)]
+    for segment, rows in zip(inputs, removed, strict=True):
+        remaining = np.ones(len(segment.documents), bool)
+        remaining[rows] = False
+        own = segment.chunks[remaining[segment.document_of]]
+        translated = np.array([languages.index(name) for name in segment.languages] or [0], np.uint8)
+        own["language"] = translated[own["language"]]
+        documents.append(segment.documents[remaining])
+        chunks.append(own)
+    counted = LexicalStatistics.merged([segment.statistics() for segment in inputs])
+    return Segment(
+        segment_id,
+        np.concatenate(documents),
+        np.concatenate(chunks),
+        languages,
+        counted.term_ids.astype(np.int32),
+        counted.frequencies.astype(np.int32),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from dtrag.core.ranking import maxscore as scoring
 from dtrag.core.ranking.bm25 import bm25_weight
-from dtrag.core.ranking.maxscore import Postings, best, damped_lengths
-from dtrag.core.ranking.segments import FREQUENCY_UNIT, ForwardRow, Segment, SegmentMerge, build, quantised
+from dtrag.core.ranking.maxscore import Postings, best, damped_lengths, stretch
+from dtrag.core.ranking.posting_table import PassageTerms, PostingTable
+from dtrag.core.ranking.segments import FREQUENCY_UNIT, ForwardRow, Segment, build, merged, quantised
 
 MEANS = {"en": 7.0, "ko": 12.0}
 
@@ -34,10 +35,28 @@ def collection(chance: random.Random, size: int, vocabulary: int) -> list[Forwar
     return rows
 
 
-def lists(segment: Segment, run: NDArray[np.void], weights: dict[int, float]) -> list[tuple[float, Postings]]:
+def terms_of(rows: Sequence[ForwardRow], numbers: Sequence[int]) -> PassageTerms:
+    """The terms of the passages with these numbers."""
+    chosen = [rows[number] for number in numbers]
+    return PassageTerms(
+        np.array(numbers, np.int32),
+        np.array([len(row.terms) for row in chosen], np.int32),
+        np.concatenate([np.empty(0, np.int32), *(row.terms for row in chosen)]),
+        np.concatenate([np.empty(0, np.uint8), *(row.frequencies for row in chosen)]),
+    )
+
+
+def table_of(rows: Sequence[ForwardRow]) -> tuple[Segment, PostingTable]:
+    segment = build(uuid.uuid4(), rows)
+    table = PostingTable.empty(segment)
+    table.take(segment, terms_of(rows, range(len(rows))))
+    return segment, table
+
+
+def lists(segment: Segment, table: PostingTable, weights: dict[int, float]) -> list[tuple[float, Postings]]:
     ranked = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
-    spans = [(weight, segment.span(term)) for term, weight in ranked]
-    return [(weight, Postings.of(run[start:end], len(segment))) for weight, (start, end) in spans if end > start]
+    found = table.lists(segment, np.array([term for term, _ in ranked], np.int32))
+    return [(weight, listed) for (_, weight), listed in zip(ranked, found, strict=True) if listed is not None]
 
 
 def brute(rows: list[ForwardRow], weights: dict[int, float]) -> list[float]:
@@ -64,13 +83,14 @@ def brute(rows: list[ForwardRow], weights: dict[int, float]) -> list[float]:
 def test_the_best_passages_equal_brute_force(seed: int, weights: dict[int, float], wanted: int, share: float) -> None:
     chance = random.Random(seed)
     rows = collection(chance, chance.choice((1, 20, 300)), 40)
-    segment, run = build(uuid.uuid4(), rows)
+    segment, table = table_of(rows)
     seen = np.array([chance.random() < share for _ in rows])
 
     def visible(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
         return seen[numbers]
 
-    found = best(lists(segment, run, weights), damped_lengths(segment, MEANS), wanted, visible)
+    damped, growth = damped_lengths(segment, MEANS), stretch(table.means, MEANS)
+    found = best(lists(segment, table, weights), damped, wanted, visible, stretch=growth)
     expected = [score for score, there in zip(brute(rows, weights), seen, strict=True) if there and score]
     assert len(found.numbers) >= min(wanted, len(expected))
     assert sorted(found.scores, reverse=True)[:wanted] == pytest.approx(sorted(expected, reverse=True)[:wanted])
@@ -94,7 +114,7 @@ def test_common_terms_are_only_looked_up_when_rare_terms_decide(monkeypatch: pyt
         )
         for number in range(2_000)
     ]
-    segment, run = build(uuid.uuid4(), rows)
+    segment, table = table_of(rows)
     added: list[int] = []
     looked: list[int] = []
     add: Callable[..., None] = Postings.add
@@ -110,7 +130,9 @@ def test_common_terms_are_only_looked_up_when_rare_terms_decide(monkeypatch: pyt
 
     monkeypatch.setattr(Postings, "add", adding)
     monkeypatch.setattr(Postings, "at", looking)
-    found = best(lists(segment, run, {2: 5.0, 1: 0.1}), damped_lengths(segment, MEANS), 10)
+    found = best(
+        lists(segment, table, {2: 5.0, 1: 0.1}), damped_lengths(segment, MEANS), 10, stretch=stretch(table.means, MEANS)
+    )
     assert added == [20]
     assert looked == [20]
     assert set(found.numbers.tolist()) == set(range(20))
@@ -122,49 +144,42 @@ def test_all_ties_with_the_last_result_are_returned() -> None:
         ForwardRow(uuid.UUID(int=n), 0, 1, "en", 5, np.array([3], np.int32), quantised(np.ones(1, np.float32)))
         for n in range(30)
     ]
-    segment, run = build(uuid.uuid4(), rows)
-    found = best(lists(segment, run, {3: 1.0}), damped_lengths(segment, MEANS), 4)
+    segment, table = table_of(rows)
+    found = best(
+        lists(segment, table, {3: 1.0}), damped_lengths(segment, MEANS), 4, stretch=stretch(table.means, MEANS)
+    )
     assert len(found.numbers) == 30
 
 
-@given(seed=st.integers(0, 10_000), most=st.sampled_from([1, 5, 1000]))
+@given(seed=st.integers(0, 10_000))
 @settings(max_examples=60)
-def test_a_merge_equals_the_segment_of_the_remaining_documents(seed: int, most: int) -> None:
-    """Several segments without some documents, merged slice by slice, equal one segment of the rest."""
+def test_a_merge_equals_the_segment_of_the_remaining_documents(seed: int) -> None:
+    """Several segments without some documents equal one segment of the rest; before its table, but for frequencies."""
     chance = random.Random(seed)
     parts = [collection(chance, chance.choice((0, 3, 40)), 25) for _ in range(chance.randint(1, 4))]
-    built = [build(uuid.UUID(int=number), rows) for number, rows in enumerate(parts)]
-    heads = [head for head, _ in built]
+    heads = [build(uuid.UUID(int=number), rows) for number, rows in enumerate(parts)]
     known = [(row.document_id, head.segment_id) for head, rows in zip(heads, parts, strict=True) for row in rows]
     gone = set(chance.sample(known, len(known) // 3))
-    merge = SegmentMerge(uuid.UUID(int=99), heads, [head.rows_of(gone) for head in heads])
-    pieces = []
-    for part in merge.slices(most):
-        runs = [run[start:end] for (_, run), (start, end) in zip(built, part.spans, strict=True)]
-        pieces.append(merge.take(part, runs))
     left = [
         row
         for head, rows in zip(heads, parts, strict=True)
         for row in rows
         if (row.document_id, head.segment_id) not in gone
     ]
-    expected, run = build(uuid.UUID(int=99), left)
-    head = merge.head()
+    expected = build(uuid.UUID(int=99), left)
+    counted = merged(uuid.UUID(int=99), heads, [head.rows_of(gone) for head in heads])
+    for term in range(25):
+        before = sum(head.statistics().document_frequency(term) for head in heads)
+        assert counted.statistics().document_frequency(term) == before
+    table = PostingTable.empty(counted)
+    table.take(counted, terms_of(left, range(len(left))))
+    head, table = table.without_absent(counted)
     assert head.term_ids.tolist() == expected.term_ids.tolist()
-    assert head.frequencies.tolist() == expected.frequencies.tolist()
-    assert np.concatenate([run[:0], *pieces]).tolist() == run.tolist()
+    assert head.frequencies.tolist() == expected.frequencies.tolist() == table.counts.tolist()
     assert head.chunks["length"].tolist() == expected.chunks["length"].tolist()
     assert [head.languages[n] for n in head.chunks["language"]] == [row.language for row in left]
     assert head.documents["document_id"].tolist() == expected.documents["document_id"].tolist()
-    dropped = merge.dropped()
-    assert dropped.chunks == sum(map(len, parts)) - len(left)
-    for term in range(25):
-        before = sum(head.statistics().document_frequency(term) for head in heads)
-        assert before - dropped.document_frequency(term) == head.statistics().document_frequency(term)
 
 
 def test_common_terms_take_one_byte_per_passage() -> None:
-    run = np.zeros(100, [("chunk", "<i4"), ("frequency", "u1")])
-    run["chunk"] = np.arange(100)
-    assert Postings.of(run, 120).nbytes < Postings.of(run, 1_000_000).nbytes
     assert scoring.DENSE_SHARE * 5 <= 1

@@ -1,47 +1,88 @@
-"""The arrays of a file give the postings of the pages, and bounds that no impact exceeds."""
+"""The arrays of a table are the postings of the passages it was made from, with bounds that no impact exceeds."""
 
 from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from dtrag.core.ranking.maxscore import Postings, damped_lengths, stretch
-from dtrag.core.ranking.posting_table import PostingTable
-from dtrag.core.ranking.segments import build
+from dtrag.core.ranking.maxscore import DENSE_SHARE, damped_lengths, impacts, stretch
+from dtrag.core.ranking.posting_table import PassageTerms, PostingTable
+from dtrag.core.ranking.segments import ForwardRow, build
 from tests.rounds import seeds
-from tests.unit.core.ranking.test_maxscore import collection
+from tests.unit.core.ranking.test_maxscore import collection, table_of, terms_of
+
+
+def postings(rows: Sequence[ForwardRow], term: int) -> dict[int, int]:
+    """Number of the passage -> occurrences, of the passages that contain the term."""
+    pairs = [dict(zip(row.terms.tolist(), row.frequencies.tolist(), strict=True)) for row in rows]
+    return {number: held[term] for number, held in enumerate(pairs) if term in held}
 
 
 @pytest.mark.parametrize("seed", seeds(4))
-def test_a_table_is_the_postings_in_parts_of_any_size(seed: int) -> None:
+def test_a_table_is_the_postings_of_passages_in_parts_of_any_size(seed: int) -> None:
     chance = random.Random(seed)
-    segment, run = build(uuid.uuid4(), collection(chance, chance.choice((1, 20, 300)), 40))
+    rows = collection(chance, chance.choice((1, 20, 300)), 40)
+    segment = build(uuid.uuid4(), rows)
+    gone = {number for number in range(len(rows)) if chance.random() < chance.choice((0.0, 0.3))}
     table = PostingTable.empty(segment)
-    for left, right in PostingTable.parts(segment, chance.choice((1, 7, 1_000))):
-        table.take(segment, (left, right), run[segment.offsets[left] : segment.offsets[right]])
+    numbers = [number for number in range(len(rows)) if number not in gone]
+    step = chance.choice((1, 7, 1_000))
+    for start in range(0, len(numbers), step):
+        table.take(segment, terms_of(rows, numbers[start : start + step]))
     terms = np.arange(-1, 42, dtype=np.int32)
     kinds = set()
-    for term, postings in zip(terms.tolist(), table.lists(segment, terms), strict=True):
-        start, end = segment.span(term)
-        assert (postings is None) == (start == end)
-        if postings is None:
-            continue
-        expected = Postings.of(run[start:end], len(segment))
-        assert postings.count == expected.count and (postings.frequencies == expected.frequencies).all()
-        assert (postings.chunks is None) == (expected.chunks is None)
-        assert postings.chunks is None or (expected.chunks is not None and (postings.chunks == expected.chunks).all())
-        kinds.add(postings.chunks is None)
-        for means in (table.means, {"en": chance.uniform(1, 40), "ko": chance.uniform(1, 40)}, {"ko": 3.0}):
-            damped = damped_lengths(segment, means)
-            assert expected.bound(damped) <= postings.bound(damped) * stretch(table.means, means) * 1.000001
-        assert postings.bound(damped) == expected.bound(damped_lengths(segment, table.means))
+    whole, shortened = table.without_absent(segment)
+    assert whole.term_ids.tolist() == [term for term in range(42) if postings(rows, term).keys() - gone]
+    for head, made in ((segment, table), (whole, shortened)):
+        for term, listed in zip(terms.tolist(), made.lists(head, terms), strict=True):
+            expected = {number: count for number, count in postings(rows, term).items() if number not in gone}
+            if listed is None:
+                assert not expected
+                continue
+            assert listed.count == len(expected)
+            dense = len(postings(rows, term)) > DENSE_SHARE * len(segment)
+            assert (listed.chunks is None) == dense
+            chunks = listed.frequencies.nonzero()[0] if listed.chunks is None else listed.chunks
+            frequencies = listed.frequencies[listed.frequencies > 0]
+            assert dict(zip(chunks.tolist(), frequencies.tolist(), strict=True)) == expected
+            assert (np.diff(chunks) > 0).all()
+            kinds.add(dense)
+            for means in (table.means, {"en": chance.uniform(1, 40), "ko": chance.uniform(1, 40)}, {"ko": 3.0}):
+                highest = impacts(frequencies, damped_lengths(segment, means)[chunks]).max()
+                assert highest <= listed.highest * stretch(table.means, means) * 1.000001
+                assert means is not table.means or highest == listed.highest
     assert len(segment) < 300 or kinds == {True, False}
 
 
+def test_terms_above_16_bits_are_in_order() -> None:
+    chance = random.Random(1)
+    held = [np.array(sorted(chance.sample(range(1_000_000_000), 50)), np.int32) for _ in range(30)]
+    rows = [ForwardRow(uuid.UUID(int=n), 0, 1, "en", 9, held[n], np.ones(50, np.uint8)) for n in range(30)]
+    segment, table = table_of(rows)
+    assert (table.counts == segment.frequencies).all()
+    for row, terms in enumerate(held):
+        for listed in table.lists(segment, terms):
+            assert listed is not None and listed.chunks is not None and row in listed.chunks.tolist()
+
+
 def test_the_table_of_a_segment_without_passages_has_no_postings() -> None:
-    segment, _ = build(uuid.uuid4(), [])
-    table = PostingTable.empty(segment)
-    assert not list(PostingTable.parts(segment, 5)) and table.lists(segment, np.array([1, 2], np.int32)) == [None, None]
+    segment, table = table_of([])
+    assert table.lists(segment, np.array([1, 2], np.int32)) == [None, None]
+
+
+@pytest.mark.parametrize("terms", [[3], [1, 1], [2]], ids=["unknown", "too many", "between"])
+def test_passages_that_the_segment_does_not_count_are_refused(terms: list[int]) -> None:
+    rows = [ForwardRow(uuid.UUID(int=1), 0, 1, "en", 1, np.array([1, 4], np.int32), np.ones(2, np.uint8))]
+    table, segment = PostingTable.empty(build(uuid.uuid4(), rows)), build(uuid.uuid4(), rows)
+    wrong = PassageTerms(
+        np.zeros(len(terms), np.int32),
+        np.ones(len(terms), np.int32),
+        np.array(terms, np.int32),
+        np.ones(len(terms), np.uint8),
+    )
+    with pytest.raises(ValueError, match="does not count"):
+        table.take(segment, wrong)

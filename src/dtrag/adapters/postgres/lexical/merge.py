@@ -1,7 +1,7 @@
 """Merges segments: several become one, without deleted documents, and the corrections are folded. Recovers others.
 
 Sizes are kept geometric (a segment is larger than all smaller ones together, O'Neil et al. 1996, *The log-structured
-merge-tree*): a posting is written again about log2(n) times, and n passages lie in about log2(n) segments at most.
+merge-tree*): a passage is merged about log2(n) times, and n passages lie in about log2(n) segments at most.
 """
 
 from __future__ import annotations
@@ -17,21 +17,18 @@ from numpy.typing import NDArray
 from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_row
+from dtrag.adapters.postgres.lexical import posting_files
+from dtrag.adapters.postgres.lexical.posting_files import name_of, read_heads, read_table, write_table
 from dtrag.adapters.postgres.lexical.rows import (
     Correction,
-    Pages,
-    copy_pages,
     correction_of,
     correction_parameters,
-    cut_run,
-    pages_of,
-    segment_of,
     segment_parameters,
     write_stored_segment,
 )
 from dtrag.adapters.postgres.queries import Lock, lock_shared, queries, try_lock, uuid_key
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.ranking.segments import Segment, SegmentMerge, whole
+from dtrag.core.ranking.segments import Segment, merged, whole
 
 Name = TypeVar("Name")
 MOST_SEGMENTS = 16
@@ -44,8 +41,6 @@ WORN_SHARE = 0.2
 """A segment with a larger share of deleted passages is rewritten without them."""
 LONGEST_CORRECTED = timedelta(hours=1)
 """After this time a segment is rewritten without deleted documents, however few they are."""
-SLICE_POSTINGS = 1_000_000
-"""Postings that a merge holds in memory at a time: about 60 MB with what the sorting takes."""
 
 
 async def merge(database: Database, most: int) -> bool:
@@ -54,22 +49,38 @@ async def merge(database: Database, most: int) -> bool:
     Does nothing while another process merges.
     """
     sql = queries("writing")
-    async with database.connection("owner") as connection, connection.transaction():
-        if not await try_lock(connection, Lock.MERGE):
-            return False
-        rows = await fetch(connection, queries("search")["segment_sizes"])
-        corrections = await _corrections(connection)
-        sizes = {row["segment_id"]: row["passages"] for row in rows}
-        overdue = any(datetime.now(UTC) - row.created_at > LONGEST_CORRECTED for row in corrections)
-        worn = await _worn(connection, sizes, corrections, 0.0 if overdue else WORN_SHARE)
-        chosen = [*chosen_for_merge(sizes, most), *worn]
-        if not chosen and len(corrections) <= MOST_CORRECTIONS:
-            return False
-        inputs = await _segments(connection, list(dict.fromkeys(chosen)))
-        dropped = await _merge(connection, inputs, corrections) if inputs else LexicalStatistics()
-        await _fold(connection, inputs, corrections, dropped)
-        await connection.execute(sql["bump_generation"])
+    async with database.connection("owner") as connection:
+        async with connection.transaction():
+            if not await try_lock(connection, Lock.MERGE):
+                return False
+            # Heads, corrections and the rows of the passages at one moment: what is deleted afterwards is in neither.
+            async with database.connection("search") as reading, reading.transaction():
+                await reading.execute(queries("session")["read_one_state"])
+                corrections = await _corrections(reading)
+                inputs = await _inputs(reading, corrections, most)
+                if not inputs and len(corrections) <= MOST_CORRECTIONS:
+                    return False
+                head, dropped = await _merged(database, reading, inputs, corrections)
+            await connection.execute(sql["drop_segments"], {"segment_ids": [segment.segment_id for segment in inputs]})
+            if len(head):
+                name = {"segment_id": head.segment_id}
+                await connection.execute(sql["open_segment"], {**name, "now": datetime.now(UTC)})
+                await connection.execute(sql["count_segment"], segment_parameters(head))
+            await _fold(connection, inputs, corrections, dropped)
+            await connection.execute(sql["bump_generation"])
+        await connection.execute(sql["vacuum_segments"])
+    if database.files is not None:
+        await asyncio.to_thread(database.files.remove, {name_of(segment.segment_id) for segment in inputs})
     return True
+
+
+async def _inputs(connection: Connection, corrections: Sequence[Correction], most: int) -> list[Segment]:
+    """The heads of the segments to merge, none when no merge is needed."""
+    rows = await fetch(connection, queries("search")["segment_sizes"])
+    sizes = {row["segment_id"]: row["passages"] for row in rows}
+    overdue = any(datetime.now(UTC) - row.created_at > LONGEST_CORRECTED for row in corrections)
+    worn = await _worn(connection, sizes, corrections, 0.0 if overdue else WORN_SHARE)
+    return await read_heads(connection, dict.fromkeys([*chosen_for_merge(sizes, most), *worn]))
 
 
 def chosen_for_merge(sizes: Mapping[Name, int], most: int) -> list[Name]:
@@ -102,7 +113,7 @@ async def _worn(
     if -sum(correction.statistics.chunks for correction in corrections) <= share * sum(sizes.values()):
         return []
     worn, total = [], 0
-    for segment in await _segments(connection, list(sizes)):
+    for segment in await read_heads(connection, sizes):
         lost = int(segment.documents["chunks"][segment.rows_of(gone)].sum())
         if lost > share * len(segment) and total + len(segment) - lost <= LARGEST:
             worn.append(segment.segment_id)
@@ -110,27 +121,27 @@ async def _worn(
     return worn
 
 
-async def _merge(
-    connection: Connection, inputs: Sequence[Segment], corrections: Sequence[Correction]
-) -> LexicalStatistics:
-    """Write the inputs as one segment and drop them; returns the statistics of the deleted documents."""
-    sql = queries("writing")
+async def _merged(
+    database: Database, connection: Connection, inputs: Sequence[Segment], corrections: Sequence[Correction]
+) -> tuple[Segment, LexicalStatistics]:
+    """The head of the inputs as one segment, and the statistics of the deleted documents. Writes its file.
+
+    The file is there before other processes know of the segment, so that none has to wait for it.
+    """
     gone = [document for correction in corrections for document in correction.documents]
-    merged = SegmentMerge(uuid.uuid4(), inputs, [segment.rows_of(gone) for segment in inputs])
-    name = {"segment_id": merged.segment_id}
-    await connection.execute(sql["open_segment"], {**name, "now": datetime.now(UTC)})
-    pages = Pages(merged.segment_id)
-    for part in await asyncio.to_thread(lambda: list(merged.slices(SLICE_POSTINGS))):
-        runs = [await _run(connection, segment, span) for segment, span in zip(inputs, part.spans, strict=True)]
-        await copy_pages(connection, pages.rows(await asyncio.to_thread(merged.take, part, runs)))
-    await copy_pages(connection, pages.last())
-    head = merged.head()
-    await connection.execute(sql["drop_segments"], {"segment_ids": [segment.segment_id for segment in inputs]})
-    if len(head):
-        await connection.execute(sql["count_segment"], segment_parameters(head))
-    else:
-        await connection.execute(sql["drop_segments"], {"segment_ids": [merged.segment_id]})
-    return merged.dropped()
+    removed = [segment.rows_of(gone) for segment in inputs]
+    head = await asyncio.to_thread(merged, uuid.uuid4(), inputs, removed)
+    any_removed, files, dropped = any(map(len, removed)), database.files, LexicalStatistics()
+    is_large = files is not None and len(head) >= posting_files.SMALLEST
+    if any_removed or is_large:
+        table = await read_table(connection, head)
+        if any_removed:
+            head, table = table.without_absent(head)
+            every = LexicalStatistics.merged([segment.statistics() for segment in inputs])
+            dropped = every.without(head.statistics())
+        if files is not None and is_large:
+            await asyncio.to_thread(write_table, files, head, table)
+    return head, dropped
 
 
 async def _fold(
@@ -154,20 +165,6 @@ async def _fold(
 
 def _identities(segment: Segment, rows: NDArray[np.intp]) -> list[tuple[uuid.UUID, uuid.UUID]]:
     return [(whole(row["document_id"]), whole(row["origin"])) for row in segment.documents[rows]]
-
-
-async def _run(connection: Connection, segment: Segment, span: tuple[int, int]) -> NDArray[np.void]:
-    pages = pages_of(span)
-    if not pages:
-        return cut_run(span, [])
-    values = {"segment_id": segment.segment_id, "first": pages[0], "last": pages[-1]}
-    cursor = await connection.execute(queries("search")["page_run"], values, binary=True)
-    return cut_run(span, [row["postings"] for row in await cursor.fetchall()])
-
-
-async def _segments(connection: Connection, segment_ids: Sequence[uuid.UUID]) -> list[Segment]:
-    cursor = await connection.execute(queries("search")["segments"], {"segment_ids": list(segment_ids)}, binary=True)
-    return [segment_of(row) for row in await cursor.fetchall()]
 
 
 async def _corrections(connection: Connection) -> list[Correction]:

@@ -1,34 +1,41 @@
-"""The postings of large segments as mapped files, made from their pages by any process that misses them.
+"""The postings of large segments as mapped files, made from the rows of their passages by any process that misses them.
 
-Every posting of a segment is in its file, whatever the scope: as in the pages, the reader selects what a caller may
-see. A deleted document leaves the file when its segment is merged (`merge.py`).
+Every posting of a segment is in its file, whatever the scope: the reader selects what a caller may see. A deleted
+document leaves the file when its segment is merged (`merge.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import uuid
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+import numpy as np
 
 from dtrag.adapters.postgres.database import Connection, Database, fetch
-from dtrag.adapters.postgres.lexical.rows import cut_run, pages_of, segment_of
-from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.lexical.rows import read_terms, segment_of
+from dtrag.adapters.postgres.queries import Lock, queries, try_lock
 from dtrag.adapters.postgres.search_files import SearchFiles
 from dtrag.core.ranking.bm25 import K1, B
 from dtrag.core.ranking.posting_table import PostingTable
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, Segment
+from dtrag.errors import DatabaseDamaged
 
 SMALLEST = 2_000
 """Passages of a segment with a file. A process reads all postings of a smaller one: less than a megabyte."""
-PART_POSTINGS = 1_000_000
-"""Postings that are read from the pages at a time: 5 MB."""
+PART_PASSAGES = 5_000
+"""Passages whose terms are read at a time: about 3 MB, and .1 s."""
 _PREFIX = "postings-"
-_FORMULA = [K1, B, FREQUENCY_UNIT]
-"""What the stored bounds depend on."""
+_FORMULA = [2, K1, B, FREQUENCY_UNIT]
+"""Number of the layout, and what the stored bounds depend on."""
+_ARRAYS = ("starts", "counts", "chunks", "frequencies", "dense", "highest")
 
 
 def open_table(files: SearchFiles, segment: Segment) -> PostingTable | None:
     """The postings of a segment, mapped; None without a usable file. Reads all of the file."""
-    name = _name(segment.segment_id)
+    name = name_of(segment.segment_id)
     mapped = files.open(name) if len(segment) >= SMALLEST else None
     if mapped is None:
         return None
@@ -38,49 +45,57 @@ def open_table(files: SearchFiles, segment: Segment) -> PostingTable | None:
     return PostingTable(**mapped.arrays, means=mapped.facts["means"])
 
 
-async def make_files(database: Database) -> None:
-    """Write the missing files of all segments, and remove those of segments that were merged away."""
-    files = database.files
-    if files is None:
-        return
-    # Listed before the segments: what another process adds for a newer segment stays.
-    present = {name for name in await asyncio.to_thread(files.names) if name.startswith(_PREFIX)}
-    async with database.connection("search") as connection:
-        rows = await fetch(connection, queries("search")["segment_sizes"])
-    sizes = {row["segment_id"]: row["passages"] for row in rows}
-    await asyncio.to_thread(files.remove, present - set(map(_name, sizes)))
-    for segment_id, passages in sizes.items():
-        if passages >= SMALLEST and _name(segment_id) not in present:
-            await _make_file(database, files, segment_id)
+def write_table(files: SearchFiles, segment: Segment, table: PostingTable) -> None:
+    """Write the file of a segment, if the disk permits."""
+    arrays = {name: getattr(table, name) for name in _ARRAYS}
+    files.write(name_of(segment.segment_id), arrays, {"means": table.means, "formula": _FORMULA})
 
 
-async def _make_file(database: Database, files: SearchFiles, segment_id: uuid.UUID) -> None:
-    """Write the file of one segment, unless a merge removes the segment before its pages were read."""
-    async with database.own_connection("search") as connection:
-        cursor = await connection.execute(queries("search")["segments"], {"segment_ids": [segment_id]}, binary=True)
-        row = await cursor.fetchone()
-        segment = None if row is None else segment_of(row)
-        table = None if segment is None else await read_table(connection, segment)
-    if table is not None:
-        arrays = {name: getattr(table, name) for name in ("starts", "chunks", "frequencies", "dense", "highest")}
-        facts = {"means": table.means, "formula": _FORMULA}
-        await asyncio.to_thread(files.write, _name(segment_id), arrays, facts)
+async def read_table(connection: Connection, segment: Segment) -> PostingTable:
+    """The postings of a segment from the rows of its passages; also of one that a merge has removed meanwhile.
 
-
-async def read_table(connection: Connection, segment: Segment) -> PostingTable | None:
-    """The postings of a segment from its pages; None when the segment was merged away."""
+    Raises `DatabaseDamaged` when rows and segment contradict each other.
+    """
     table = await asyncio.to_thread(PostingTable.empty, segment)
-    for part in PostingTable.parts(segment, PART_POSTINGS):
-        span = int(segment.offsets[part[0]]), int(segment.offsets[part[1]])
-        pages = pages_of(span)
-        values = {"segment_id": segment.segment_id, "first": pages[0], "last": pages[-1]}
-        cursor = await connection.execute(queries("search")["page_run"], values, binary=True)
-        postings = [row["postings"] for row in await cursor.fetchall()]
-        if len(postings) < len(pages):
-            return None
-        await asyncio.to_thread(table.take, segment, part, cut_run(span, postings))
+    firsts = np.searchsorted(segment.first, np.arange(0, len(segment), PART_PASSAGES))
+    edges = np.unique([*firsts.tolist(), len(segment.documents)]).tolist()
+    taking: list[Coroutine[Any, Any, None]] = []
+    try:
+        for first, beyond in itertools.pairwise(edges):
+            passages, *_ = await asyncio.gather(read_terms(connection, segment, range(first, beyond)), *taking)
+            taking = [asyncio.to_thread(table.take, segment, passages)]
+        await asyncio.gather(*taking)
+    except ValueError as error:
+        raise DatabaseDamaged(reason=f"in the index of words, {error}.") from error
     return table
 
 
-def _name(segment_id: uuid.UUID) -> str:
+async def make_files(database: Database) -> None:
+    """Write the missing files of all segments, and remove those of segments that are there no more."""
+    files = database.files
+    if files is None:
+        return
+    async with database.own_connection("search") as connection:
+        async with connection.transaction():
+            # A merge in progress has written the file of a segment that is not there yet.
+            if not await try_lock(connection, Lock.MERGE):
+                return
+            rows = await fetch(connection, queries("search")["segment_sizes"])
+            present = {name for name in await asyncio.to_thread(files.names) if name.startswith(_PREFIX)}
+            await asyncio.to_thread(files.remove, present - {name_of(row["segment_id"]) for row in rows})
+        for row in rows:
+            if row["passages"] >= SMALLEST and name_of(row["segment_id"]) not in present:
+                for segment in await read_heads(connection, [row["segment_id"]]):
+                    await asyncio.to_thread(write_table, files, segment, await read_table(connection, segment))
+
+
+async def read_heads(connection: Connection, segment_ids: Iterable[uuid.UUID]) -> list[Segment]:
+    """The heads of these segments, of those that are there."""
+    values = {"segment_ids": list(segment_ids)}
+    cursor = await connection.execute(queries("search")["segments"], values, binary=True)
+    return [segment_of(row) for row in await cursor.fetchall()]
+
+
+def name_of(segment_id: uuid.UUID) -> str:
+    """The name of the file of a segment."""
     return f"{_PREFIX}{segment_id}"

@@ -1,8 +1,9 @@
-"""Searches the lexical index: heads of the segments in memory; postings in mapped files, or loaded and cached.
+"""Searches the lexical index: heads of the segments in memory; postings in mapped files, or in memory as well.
 
-The postings of a segment never change, so that a cached one is valid until its segment is merged. A new generation
+The postings of a segment never change, so that a table of them is valid until its segment is merged. A new generation
 lists the current segments, their deleted documents, and heads of a new edition, whose documents moved to other nodes.
-Documents are numbers here; their texts never pass through this module.
+A search waits for tables that are missing, or is refused: it never leaves out a segment. Documents are numbers here;
+their texts never pass through this module.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import psycopg
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.database import Connection, Database, fetch
 from dtrag.adapters.postgres.lexical import posting_files
-from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, cut_run, pages_of, segment_of
+from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, names_of, segment_of
 from dtrag.adapters.postgres.lexical.snapshot import Bools, DatedPassages, Generation, LiveSegment, View, generation_of
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.core.access.scope import Scope, SearchFilters
@@ -30,32 +30,33 @@ from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
 from dtrag.core.ranking.maxscore import Postings, ScoredPassages, best, stretch
 from dtrag.core.ranking.posting_table import PostingTable
 from dtrag.core.ranking.segments import Segment, whole
-from dtrag.errors import DtragError
+from dtrag.errors import DtragError, Overloaded, StorageFull
 from dtrag.ports import valid_day
 
 _LOG = logging.getLogger(__name__)
 
-CACHE_BYTES = 256 * 2**20
-"""Bytes of cached postings; the least recently used are dropped first."""
+MEMORY_BYTES = 256 * 2**20
+"""Bytes of postings of large segments that a process keeps in memory when no files can be written."""
 INLINE_POSTINGS = 500_000
 """Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
-RETRY_S = 600.0
-"""Seconds after files could not be made in which it is not tried again."""
+WAIT_S = 10.0
+"""Seconds for which a search waits for postings that are being read: those of about 300,000 passages."""
+RETRY_S = 30.0
+"""Seconds for which searches are refused at once when there was no space for the postings."""
 FREQUENCIES_KEPT = 100_000
 """Terms that a view remembers the frequencies of."""
-Key = tuple[uuid.UUID, int]
 _Mask = Callable[[NDArray[np.intp]], Bools]
 
 
 class SegmentGone(Exception):
-    """A merge removed a segment before its postings were read."""
+    """A merge removed a segment of the generation that a search began with."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SegmentLists:
     """Postings of one segment, parallel to the terms of a query; an impact is at most `stretch` times their bound."""
 
-    postings: list[Postings | None]
+    postings: Sequence[Postings | None]
     stretch: float
 
 
@@ -72,16 +73,17 @@ class _SearchedSegment:
 class PostingReader:
     """Searches the segments of one database."""
 
-    def __init__(self, database: Database, cache_bytes: int = CACHE_BYTES):
+    def __init__(self, database: Database, memory_bytes: int = MEMORY_BYTES):
         self._database = database
+        self._memory_bytes = memory_bytes
         self._segments: dict[uuid.UUID, Segment] = {}
         self._editions: dict[uuid.UUID, int] = {}
         self._corrections: dict[uuid.UUID, Correction] = {}
         self._now = Generation((), LexicalStatistics(), {})
         self._viewing = asyncio.Lock()
-        self._postings: LRUCache[Key, Postings] = LRUCache(cache_bytes, getsizeof=lambda postings: postings.nbytes)
         self._tables: dict[uuid.UUID, PostingTable] = {}
-        self._making: asyncio.Task[None] | None = None
+        self._mapped: set[uuid.UUID] = set()
+        self._making: asyncio.Task[Exception | None] | None = None
         self._retry_at = 0.0
 
     async def refresh(self, connection: Connection) -> LexicalStatistics:
@@ -101,59 +103,83 @@ class PostingReader:
             corrections[row["correction_id"]] = correction_of(row)
         self._segments, self._editions, self._corrections = segments, editions, corrections
         dated = await (await connection.execute(sql["validity"], binary=True)).fetchall()
+        await self._open_files()
+        for segment in self._missing():
+            if len(segment) < posting_files.SMALLEST:
+                self._tables[segment.segment_id] = await posting_files.read_table(connection, segment)
+        if self._missing():
+            self._make()
         self._now = await asyncio.to_thread(
             lambda: generation_of(list(segments.values()), list(corrections.values()), DatedPassages.of(dated))
         )
-        for segment in [segment for key, segment in segments.items() if key not in self._tables]:
-            if (
-                len(segment) < posting_files.SMALLEST
-                and (table := await posting_files.read_table(connection, segment)) is not None
-            ):
-                self._tables[segment.segment_id] = table
-        await self._open_tables()
-        if self._unopened() and time.monotonic() > self._retry_at and (self._making is None or self._making.done()):
-            self._making = asyncio.create_task(self._make_tables(), name="posting-files")
+        self._tables = {key: table for key, table in self._tables.items() if key in segments}
+        self._mapped &= segments.keys()
         return self._now.statistics
 
     async def close(self) -> None:
-        """End the writing of files; what is half written is removed later."""
+        """End the making of tables; a file that is half written is removed later."""
         if self._making is not None:
             self._making.cancel()
             await asyncio.wait({self._making})
 
-    def forget_files(self) -> None:
-        """Read the database until the next `refresh`."""
-        self._tables = {}
+    def forget_files(self, names: Collection[str]) -> None:
+        """Use these files no more: the next search makes them again."""
+        for key in [key for key in self._mapped if posting_files.name_of(key) in names]:
+            self._mapped.remove(key)
+            del self._tables[key]
 
-    def _unopened(self) -> list[Segment]:
-        """The segments that should have a file and are read from the database."""
-        if self._database.files is None:
-            return []
-        return [segment for key, segment in self._segments.items() if key not in self._tables]
+    def _missing(self) -> list[Segment]:
+        """The segments whose postings are not known, the smallest first."""
+        return sorted([segment for key, segment in self._segments.items() if key not in self._tables], key=len)
 
-    async def _open_tables(self) -> bool:
-        """Map the files that are there; forget those of merged segments, and cached postings that are not used now."""
-        files, missing = self._database.files, self._unopened()
-        opened = {}
-        if files is not None and missing:
-            tables = await asyncio.to_thread(lambda: [posting_files.open_table(files, segment) for segment in missing])
-            opened = {part.segment_id: table for part, table in zip(missing, tables, strict=True) if table is not None}
-        self._tables = {key: table for key, table in (self._tables | opened).items() if key in self._segments}
-        for key in [key for key in self._postings if key[0] in self._tables or key[0] not in self._segments]:
-            del self._postings[key]
-        return bool(opened)
+    async def _open_files(self) -> None:
+        """Map the files that are there, also in the place of tables in memory."""
+        files = self._database.files
+        unmapped = [segment for key, segment in self._segments.items() if key not in self._mapped]
+        if files is None or not unmapped:
+            return
+        tables = await asyncio.to_thread(lambda: [posting_files.open_table(files, segment) for segment in unmapped])
+        for segment, table in zip(unmapped, tables, strict=True):
+            if table is not None:
+                self._tables[segment.segment_id] = table
+                self._mapped.add(segment.segment_id)
 
-    async def _make_tables(self) -> None:
-        """The named boundary at which writing files may fail: searches go on with the database."""
+    def _make(self) -> asyncio.Task[Exception | None]:
+        if self._making is None or (self._making.done() and time.monotonic() > self._retry_at):
+            self._making = asyncio.create_task(self._make_tables(), name="postings")
+        return self._making
+
+    async def _make_tables(self) -> Exception | None:
+        """Read the missing postings, and write their files; the error that prevented it, which searches report."""
         try:
-            while self._unopened():
-                await posting_files.make_files(self._database)
-                if not await self._open_tables():
-                    self._retry_at = time.monotonic() + RETRY_S
-                    return
-        except (psycopg.Error, DtragError):
+            async with self._database.own_connection("search") as connection:
+                while missing := self._missing():
+                    await self._make_table(connection, missing[0])
+        except StorageFull as error:
             self._retry_at = time.monotonic() + RETRY_S
-            _LOG.warning("the files of postings could not be made", exc_info=True)
+            return error
+        except (psycopg.Error, DtragError) as error:
+            _LOG.warning("the postings could not be read", exc_info=True)
+            return error
+        return None
+
+    async def _make_table(self, connection: Connection, segment: Segment) -> None:
+        files, key = self._database.files, segment.segment_id
+        await self._open_files()  # another process may have written some meanwhile
+        if key in self._tables:
+            return
+        table = await posting_files.read_table(connection, segment)
+        if len(segment) >= posting_files.SMALLEST:
+            if files is not None:
+                await asyncio.to_thread(posting_files.write_table, files, segment, table)
+                await self._open_files()
+            in_memory = [table, *(other for name, other in self._tables.items() if name not in self._mapped)]
+            if key not in self._mapped and sum(other.nbytes for other in in_memory) > self._memory_bytes:
+                raise StorageFull(
+                    "The index of words cannot be searched: its files cannot be written, and it is larger than "
+                    "index_cache_mb. Free some space on the disk of the data folder, or raise that setting."
+                )
+        self._tables.setdefault(key, table)
 
     async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> BM25, best first. Raises `SegmentGone` when a merge removed a segment."""
@@ -275,42 +301,22 @@ class PostingReader:
         return now.views[key]
 
     async def _lists(self, now: Generation, terms: Sequence[int]) -> list[_SegmentLists]:
-        """The postings of the terms in each segment: from its file, from memory, or from their pages."""
+        """The postings of the terms in each segment. Raises `Overloaded` when they take long to read."""
+        deadline = time.monotonic() + WAIT_S
+        while missing := {live.segment.segment_id for live in now.segments} - self._tables.keys():
+            if not missing <= self._segments.keys():
+                raise SegmentGone
+            making = self._make()
+            await asyncio.wait({making}, timeout=deadline - time.monotonic())
+            if not making.done():
+                raise Overloaded(
+                    "The index of words is being read, because files of it were missing. Try again in a few seconds."
+                )
+            if (failure := making.result()) is not None:
+                raise failure
         ids = np.array(terms, np.int32)
-        lists = []
-        missing: dict[Key, tuple[int, int]] = {}
-        for live in now.segments:
-            key = live.segment.segment_id
-            if (table := self._tables.get(key)) is not None:
-                lists.append(_SegmentLists(table.lists(live.segment, ids), stretch(table.means, now.means)))
-                continue
-            cached = [self._postings.get((key, term)) for term in terms]
-            lists.append(_SegmentLists(cached, live.stretch))
-            for term, postings in zip(terms, cached, strict=True):
-                if postings is None and (span := live.segment.span(term))[1] > span[0]:
-                    missing[key, term] = span
-        if missing:
-            runs = await self._load(missing)
-            for live, part in zip(now.segments, lists, strict=True):
-                for place, term in enumerate(terms):
-                    pair = live.segment.segment_id, term
-                    if pair in runs:
-                        part.postings[place] = postings = Postings.of(runs[pair], len(live.segment))
-                        if postings.nbytes <= self._postings.maxsize:
-                            self._postings[pair] = postings
-        return lists
-
-    async def _load(self, missing: Mapping[Key, tuple[int, int]]) -> dict[Key, NDArray[np.void]]:
-        page_keys = {(key[0], page) for key, span in missing.items() for page in pages_of(span)}
-        order = sorted(page_keys)
-        values = {"segment_ids": [segment for segment, _ in order], "pages": [page for _, page in order]}
-        async with self._database.connection("search") as connection:
-            cursor = await connection.execute(queries("search")["pages"], values, binary=True)
-            rows = await cursor.fetchall()
-        pages = {(row["segment_id"], row["page"]): row["postings"] for row in rows}
-        if len(pages) < len(page_keys):
-            raise SegmentGone
-        return {key: cut_run(span, [pages[key[0], page] for page in pages_of(span)]) for key, span in missing.items()}
+        tables = [(live.segment, self._tables[live.segment.segment_id]) for live in now.segments]
+        return [_SegmentLists(table.lists(head, ids), stretch(table.means, now.means)) for head, table in tables]
 
     async def _documents(self, filters: SearchFilters) -> NDArray[np.uint64] | None:
         """Ascending upper halves with the lower halves of the documents that the filters let through; None: all."""
@@ -340,7 +346,7 @@ def _search(
         floor = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) >= limit else 0.0
         live = part.live
         visible = _containing(part.required, visible_mask(live.segment, view, documents))
-        scored = best(part.terms, live.damped, limit, visible, floor, bounded=(live.whole, part.stretch))
+        scored = best(part.terms, live.damped, limit, visible, floor, stretch=part.stretch)
         parts.append((live, scored))
         all_scores = np.concatenate([all_scores, scored.scores])
     cut = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) > limit else 0.0
@@ -355,13 +361,6 @@ def _search(
     names = names_of(np.concatenate([np.empty((0, 2), np.uint64), *ids]))
     best_rows = sorted(zip(scores, names, ordinals, strict=True))[:limit]
     return {f"{document}:{ordinal}": -score for score, document, ordinal in best_rows}
-
-
-def names_of(ids: NDArray[np.uint64]) -> list[str]:
-    """Ids as strings. Formatted together: `uuid.UUID` takes three times as long for each."""
-    digits = ids.astype(">u8").tobytes().hex()
-    parts = (digits[start : start + 32] for start in range(0, len(digits), 32))
-    return [f"{part[:8]}-{part[8:12]}-{part[12:16]}-{part[16:20]}-{part[20:]}" for part in parts]
 
 
 def _containing(required: Sequence[Postings], visible: _Mask | None) -> _Mask | None:

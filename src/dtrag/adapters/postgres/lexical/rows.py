@@ -1,4 +1,4 @@
-"""Segments as rows: heads, pages of postings, and the corrections for deleted documents."""
+"""Segments as rows: heads, the terms of their passages, and the corrections for deleted documents."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from dtrag.adapters.postgres.database import Connection, fetch_row
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.documents import IndexedDocument
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.ranking.segments import CHUNKS, DOCUMENTS, POSTINGS, ForwardRow, Segment, build
+from dtrag.core.ranking.posting_table import PassageTerms
+from dtrag.core.ranking.segments import CHUNKS, DOCUMENTS, ForwardRow, Segment, build
 from dtrag.core.text.passage_title_mentions import title_key, title_number
 
-PAGE_POSTINGS = 1_600
-"""Postings of a page: 8,000 bytes, which is the most that stays in the row's own block."""
+_PASSAGES = np.dtype([("number", ">i4"), ("ordinal", ">i4"), ("size", ">i4"), ("origin", ">u8", (2,))])
+"""One row per passage of `terms_of` in sql/search.sql."""
+_TERMS = {"terms": np.int32, "frequencies": np.uint8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,52 +37,6 @@ class Correction:
     documents: tuple[tuple[uuid.UUID, uuid.UUID], ...]
     statistics: LexicalStatistics
     created_at: datetime
-
-
-def pages_of(run: tuple[int, int]) -> range:
-    """The pages that hold a half-open run of postings."""
-    start, end = run
-    return range(start // PAGE_POSTINGS, -(-end // PAGE_POSTINGS)) if end > start else range(0)
-
-
-def cut_run(run: tuple[int, int], pages: Sequence[bytes]) -> NDArray[np.void]:
-    """The postings of a run from the bytes of its pages, in order."""
-    start, end = run
-    if end <= start:
-        return np.empty(0, POSTINGS)
-    before = start // PAGE_POSTINGS * PAGE_POSTINGS
-    return np.frombuffer(b"".join(pages), POSTINGS)[start - before : end - before]
-
-
-class Pages:
-    """Cuts postings that come in order into pages."""
-
-    def __init__(self, segment_id: uuid.UUID):
-        self._segment_id = segment_id
-        self._next = 0
-        self._left = b""
-
-    def rows(self, postings: NDArray[np.void]) -> Iterator[tuple[uuid.UUID, int, bytes]]:
-        """The rows of posting_pages that are full now."""
-        data, size = self._left + postings.tobytes(), PAGE_POSTINGS * POSTINGS.itemsize
-        full = len(data) // size * size
-        for start in range(0, full, size):
-            yield self._segment_id, self._next, data[start : start + size]
-            self._next += 1
-        self._left = data[full:]
-
-    def last(self) -> Iterator[tuple[uuid.UUID, int, bytes]]:
-        """The row that is not full."""
-        if self._left:
-            yield self._segment_id, self._next, self._left
-
-
-async def copy_pages(connection: Connection, rows: Iterable[tuple[uuid.UUID, int, bytes]]) -> None:
-    """Write rows of posting_pages."""
-    async with connection.cursor() as cursor, cursor.copy(queries("writing")["copy_pages"]) as copy:
-        copy.set_types(["uuid", "int4", "bytea"])
-        for row in rows:
-            await copy.write_row(row)
 
 
 def forward_rows(documents: Iterable[IndexedDocument]) -> Iterator[ForwardRow]:
@@ -176,11 +132,33 @@ def removed(document_id: uuid.UUID, origin: uuid.UUID, rows: Sequence[DictRow]) 
     return Correction(uuid.uuid4(), ((document_id, origin),), statistics, datetime.now(UTC))
 
 
+async def read_terms(connection: Connection, segment: Segment, rows: range) -> PassageTerms:
+    """The terms of the passages of these documents of a segment, without those that were deleted or replaced."""
+    documents = segment.documents[rows.start : rows.stop]
+    names = f"{{{','.join(names_of(documents['document_id']))}}}"
+    cursor = await connection.execute(queries("search")["terms_of"], {"document_ids": names}, binary=True)
+    row = await cursor.fetchone()
+    passages = np.frombuffer(row["passages"] if row else b"", _PASSAGES)
+    terms, frequencies = (np.frombuffer(row[name] if row else b"", kind) for name, kind in _TERMS.items())
+    places, sizes = passages["number"] - 1, passages["size"].astype(np.int32)
+    numbers = (segment.first[rows.start + places] + passages["ordinal"]).astype(np.int32)
+    own = (passages["origin"] == documents["origin"][places]).all(axis=1)
+    if own.all():
+        return PassageTerms(numbers, sizes, terms, frequencies)
+    postings = np.repeat(own, sizes)
+    return PassageTerms(numbers[own], sizes[own], terms[postings], frequencies[postings])
+
+
+def names_of(ids: NDArray[np.uint64]) -> list[str]:
+    """Ids as strings. Formatted together: `uuid.UUID` takes three times as long for each."""
+    digits = ids.astype(">u8").tobytes().hex()
+    parts = (digits[start : start + 32] for start in range(0, len(digits), 32))
+    return [f"{part[:8]}-{part[8:12]}-{part[12:16]}-{part[16:20]}-{part[20:]}" for part in parts]
+
+
 async def write_segment(connection: Connection, segment_id: uuid.UUID, passages: Iterable[ForwardRow]) -> None:
-    """Write the postings and the head of an open segment, and count it in the statistics."""
-    segment, postings = await asyncio.to_thread(build, segment_id, passages)
-    pages = Pages(segment_id)
-    await copy_pages(connection, [*pages.rows(postings), *pages.last()])
+    """Write the head of an open segment, and count it in the statistics."""
+    segment = await asyncio.to_thread(build, segment_id, passages)
     await connection.execute(queries("writing")["bump_generation"])
     await connection.execute(queries("writing")["count_segment"], segment_parameters(segment))
 

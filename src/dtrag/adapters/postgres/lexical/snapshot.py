@@ -19,7 +19,7 @@ from dtrag.adapters.postgres.lexical.rows import Correction
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.editions import ValidPassages
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.ranking.maxscore import damped_lengths, stretch
+from dtrag.core.ranking.maxscore import damped_lengths
 from dtrag.core.ranking.segments import Segment, halves, quarters
 from dtrag.ports import valid_day
 
@@ -117,17 +117,11 @@ FILTERED_BYTES = 32 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class LiveSegment:
-    """A segment with what may change around it: which documents are alive (None: all), and the damped lengths.
-
-    `whole` are the damped lengths with the means of the whole index: the highest impact of a term is worked out for
-    these once. With the means of `damped` it is at most `stretch` times as high.
-    """
+    """A segment with what may change around it: which documents are alive (None: all), and the damped lengths."""
 
     segment: Segment
     alive: Bools | None
     damped: NDArray[np.float32]
-    whole: NDArray[np.float32]
-    stretch: float = 1.0
 
     def places(
         self, passages: Sequence[tuple[uuid.UUID, int]], visible: Bools | None
@@ -179,8 +173,7 @@ class Generation:
         return scored
 
     def _scored_by(self, means: Mapping[str, float]) -> Generation:
-        growth = stretch(self.means, means)
-        live = (replace(part, damped=damped_lengths(part.segment, means), stretch=growth) for part in self.segments)
+        live = (replace(part, damped=damped_lengths(part.segment, means)) for part in self.segments)
         return Generation(tuple(live), self.statistics, means, self.editions)
 
 
@@ -253,6 +246,5 @@ def generation_of(
         if len(rows):
             alive = np.ones(len(segment.documents), bool)
             alive[rows] = False
-        damped = damped_lengths(segment, means)
-        live.append(LiveSegment(segment, alive, damped, damped))
+        live.append(LiveSegment(segment, alive, damped_lengths(segment, means)))
     return Generation(tuple(live), statistics, means, editions)

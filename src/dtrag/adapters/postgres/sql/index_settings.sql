@@ -8,7 +8,7 @@ on conflict (name) do update set value = excluded.value
 delete from index_settings where name = any (:names::text[])
 
 -- name: empty_index
-truncate embeddings, sentence_vectors, lexical_index, lexical_corrections, lexical_segments, posting_pages, sources
+truncate embeddings, sentence_vectors, lexical_index, lexical_corrections, lexical_segments, sources
 
 -- name: drop_vector_index
 drop index if exists embeddings_hnsw, imagined_questions_hnsw

@@ -79,16 +79,21 @@ select document_id, first, last, valid_from - date '1970-01-01' as start,
        coalesce(valid_until - date '1970-01-01', -1) as "end"
 from passage_validity
 
--- name: pages
-select p.segment_id, p.page, p.postings
-from unnest(:segment_ids::uuid[], :pages::int[]) as k (segment_id, page)
-join posting_pages p on p.segment_id = k.segment_id and p.page = k.page
-
--- name: page_run
--- Pages of one segment, for a merge.
-select postings from posting_pages
-where segment_id = :segment_id and page between :first and :last
-order by page
+-- name: terms_of
+-- The terms of the passages of these documents, in order, and for each passage 28 bytes: the number of its document,
+-- its ordinal, how many terms, and the segment that the document was written with.
+select string_agg(n.passage, ''::bytea order by n.number, n.ordinal) as passages,
+       string_agg(n.terms, ''::bytea order by n.number, n.ordinal) as terms,
+       string_agg(n.frequencies, ''::bytea order by n.number, n.ordinal) as frequencies
+from (
+    select k.number, i.ordinal, i.terms, i.frequencies,
+           int4send(k.number::int) || int4send(i.ordinal) || int4send(length(i.frequencies))
+           || uuid_send(d.segment_id) as passage
+    from unnest(:document_ids::uuid[]) with ordinality as k (document_id, number)
+    join documents d on d.document_id = k.document_id
+    join lexical_index i on i.document_id = d.document_id
+) n
+having count(*) > 0
 
 -- name: documents_with
 -- The documents that have the facts, 16 bytes each.

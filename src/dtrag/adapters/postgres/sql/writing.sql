@@ -118,9 +118,6 @@ set counted = true, passages = :passages, languages = :languages, documents = :d
     term_ids = :term_ids, frequencies = :frequencies
 where segment_id = :segment_id
 
--- name: copy_pages
-copy posting_pages (segment_id, page, postings) from stdin with (format binary)
-
 -- name: add_correction
 insert into lexical_corrections
     (correction_id, created_at, document_ids, origins, passages, lengths, term_ids, frequencies)
@@ -140,6 +137,10 @@ select i.document_id, d.title, i.node_id, i.language, i.length, i.terms, i.frequ
 from lexical_index i join documents d on d.document_id = i.document_id
 where d.segment_id = :segment_id
 order by i.document_id, i.ordinal
+
+-- name: vacuum_segments
+-- A head is one large row; those that were merged away would take several times the space of the rest.
+vacuum (skip_locked) lexical_segments
 
 -- name: clean_pending_lists
 select gin_clean_pending_list(i.indexrelid)

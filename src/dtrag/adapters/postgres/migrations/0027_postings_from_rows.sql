@@ -1,0 +1,2 @@
+-- Postings are made from the rows of lexical_index, by each machine, into its mapped files.
+drop table posting_pages;
