@@ -7,9 +7,10 @@ points; `document.text[start:end]` is exactly the quoted text.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from types import MemberDescriptorType
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dtrag.core.editions import ChangedText, Edition
 from dtrag.core.page_starts import PageStart
@@ -165,8 +166,13 @@ class SearchResult:
     explanation: Explanation | None = None
     """Its scores and ranks; null unless requested."""
 
-    def with_scores(self, bm25: float, vector: float, hybrid: float) -> SearchResult:
-        """The passage with these scores, made some hundred times by a search: `replace` takes twice as long."""
+    def with_scores(
+        self, bm25: float, vector: float, hybrid: float, rerank: Callable[[SearchResult], float] | None = None
+    ) -> SearchResult:
+        """The passage with these scores, made some hundred times by a search: `replace` takes twice as long.
+
+        `rerank` computes `rerank_score` when that is first read.
+        """
         return SearchResult(
             self.chunk_id,
             self.text,
@@ -176,7 +182,7 @@ class SearchResult:
             bm25,
             vector,
             hybrid,
-            self.rerank_score,
+            self.rerank_score if rerank is None else cast("float", rerank),
             self.metadata,
             self.breadcrumb,
             self.start,
@@ -196,7 +202,7 @@ class SearchResult:
             self.bm25_score,
             self.vector_score,
             self.hybrid_score,
-            self.rerank_score,
+            _RERANK_SCORE.stored(self),
             metadata,
             self.breadcrumb,
             self.start,
@@ -219,6 +225,33 @@ class SearchResult:
     def ordering_score(self) -> float:
         """`rerank_score` if there is one, else `hybrid_score`."""
         return self.rerank_score or self.hybrid_score
+
+
+class _ScoreOnRead:
+    """A score of a `SearchResult`; if it was stored as a function of the result, it is computed when it is first read.
+
+    The heuristic's score orders nothing, few callers read it, and to compute it took a tenth of a search by words.
+    """
+
+    def __init__(self, slot: MemberDescriptorType) -> None:
+        self.stored: Callable[[SearchResult], float] = slot.__get__
+        self._store = slot.__set__
+
+    def __get__(self, result: SearchResult | None, owner: type[SearchResult]) -> object:
+        if result is None:
+            return self
+        score = self.stored(result)
+        if callable(score):
+            score = score(result)
+            self._store(result, score)
+        return score
+
+    def __set__(self, result: SearchResult, score: float) -> None:
+        self._store(result, score)
+
+
+_RERANK_SCORE = _ScoreOnRead(vars(SearchResult)["rerank_score"])
+type.__setattr__(SearchResult, "rerank_score", _RERANK_SCORE)
 
 
 @dataclass(frozen=True, slots=True)

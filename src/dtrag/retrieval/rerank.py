@@ -36,20 +36,32 @@ TIMEOUT = 0.5
 _LOG = logging.getLogger(__name__)
 
 
-def heuristic_scores(query: str, results: Sequence[SearchResult]) -> list[float]:
-    """hybrid score * (1 + .2 overlap + .1 length + .1 diversity), in [0, 1], for each result.
+class HeuristicScore:
+    """hybrid score * (1 + .2 overlap + .1 length + .1 diversity), in [0, 1], for each of the results of a query.
 
     overlap: share of the query's terms that occur in the passage, also inside words. length: .7 below 50 characters, 1
     from 100 to 500, .8 above 1,000, else .9. diversity: (distinct sources + distinct categories) / 10, at most 1, the
     same for all results.
     """
-    query_terms = set(terms(query))
-    sources, categories = {result.source_url for result in results}, {tuple(result.taxonomy_path) for result in results}
-    shared = 1.0 + 0.1 * min(1.0, (len(sources) + len(categories)) / 10)
-    return [
-        min(1.0, max(0.0, result.hybrid_score) * (shared + 0.2 * _overlap(query_terms, result) + 0.1 * _length(result)))
-        for result in results
-    ]
+
+    def __init__(self, query: str, results: Sequence[SearchResult]) -> None:
+        sources = {result.source_url for result in results}
+        categories = {tuple(result.taxonomy_path) for result in results}
+        self._shared = 1.0 + 0.1 * min(1.0, (len(sources) + len(categories)) / 10)
+        self._query = query
+        self._terms: set[str] | None = None
+
+    def __call__(self, result: SearchResult) -> float:
+        """The score of one of the results."""
+        if self._terms is None:
+            self._terms = set(terms(self._query))
+        factor = self._shared + 0.2 * _overlap(self._terms, result) + 0.1 * _length(result)
+        return min(1.0, max(0.0, result.hybrid_score) * factor)
+
+
+def heuristic_scores(query: str, results: Sequence[SearchResult]) -> list[float]:
+    """The `HeuristicScore` of each result."""
+    return list(map(HeuristicScore(query, results), results))
 
 
 def _overlap(query_terms: set[str], result: SearchResult) -> float:

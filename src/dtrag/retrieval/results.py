@@ -14,7 +14,7 @@ from dtrag.ports import Index, QueryPack
 from dtrag.retrieval.highlight import highlights
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.request import SearchTarget
-from dtrag.retrieval.rerank import CrossEncoderReranker, heuristic_scores
+from dtrag.retrieval.rerank import CrossEncoderReranker, HeuristicScore
 
 GRACE_SECONDS = 0.1
 """How much later than its time limit a reranker may return before its result is discarded."""
@@ -111,5 +111,8 @@ class Passages:
 
 
 def _with_heuristic_scores(query: str, passages: Sequence[SearchResult]) -> list[SearchResult]:
-    scores = heuristic_scores(query, passages)
-    return [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
+    score = HeuristicScore(query, passages)
+    return [
+        passage.with_scores(passage.bm25_score, passage.vector_score, passage.hybrid_score, score)
+        for passage in passages
+    ]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import json
+import pickle
 import subprocess
 import sys
 
 import pytest
+from pydantic import TypeAdapter
 
 from dtrag.core import documents
 from dtrag.core.documents import SearchMetrics, SearchResult, document_id
@@ -36,6 +40,25 @@ def test_results_do_not_share_their_lists() -> None:
     assert other.taxonomy_path == []
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.bm25_score = 1.0  # type: ignore[misc]
+
+
+def test_a_rerank_score_may_be_computed_when_it_is_first_read() -> None:
+    calls = list[str]()
+
+    def score(result: SearchResult) -> float:
+        calls.append(result.chunk_id)
+        return result.hybrid_score / 2
+
+    result = SearchResult("a", "").with_scores(0.1, 0.2, 0.5, score)
+    copied = result.with_own(["AI"], {})
+    assert calls == []
+    assert (copied.rerank_score, copied.ordering_score, copied.rerank_score) == (0.25, 0.25, 0.25)
+    assert calls == ["a"]
+    for again in (dataclasses.replace(result, title="t"), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert again.rerank_score == 0.25
+    assert json.loads(TypeAdapter(SearchResult).dump_json(copied))["rerank_score"] == 0.25
+    assert calls == ["a", "a"]
+    assert result.with_own([], {}) == SearchResult("a", "", "", "", [], 0.1, 0.2, 0.5, 0.25)
 
 
 def test_a_search_that_did_not_run_took_no_time() -> None:

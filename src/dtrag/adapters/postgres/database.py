@@ -151,7 +151,7 @@ class Database:
     async def own_connection(self, role: Role) -> AsyncIterator[Connection]:
         """As `connection`, outside of the pool: for locks that are held for long."""
         with self._stated_errors():
-            connection: Connection = await AsyncConnection.connect(
+            connection = await Connection.connect(
                 self._address(role), autocommit=True, row_factory=dict_row, connect_timeout=RECONNECT_TIMEOUT
             )
             try:

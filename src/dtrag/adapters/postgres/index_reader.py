@@ -368,8 +368,7 @@ class PostgresIndex:
         nodes = node_array(scope.nodes) if scope.nodes is not None else None
         values = _keys(chunk_ids) | {"nodes": nodes, "cached": cached}
         async with self._database.connection("reader") as connection:
-            cursor = await connection.execute(queries("content")["passages_in_scope"], values, binary=True)
-            *rows, state = await cursor.fetchall()
+            *rows, state = await connection.repeat(queries("content")["passages_in_scope"], values)
         return rows, state["metadata"]
 
     async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:

@@ -7,13 +7,13 @@ which version (gate 2), and only takes the contents of that version from here.
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urldefrag
 
-from cachetools import LRUCache
 from psycopg.rows import DictRow
 
 from dtrag.core.access.scope import Scope, SearchFilters
@@ -109,17 +109,29 @@ class PassageCache:
     """The contents of the passages that were read last, by chunk id."""
 
     def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
-        self._contents: LRUCache[str, PassageContent] = LRUCache(cache_bytes, getsizeof=_size)
+        self._contents: OrderedDict[str, PassageContent] = OrderedDict()
+        self._most = self._free = cache_bytes
 
     def known(self, chunk_ids: Iterable[str]) -> dict[str, PassageContent]:
         """The contents that are cached, of whatever version."""
-        contents = ((chunk_id, self._contents.get(chunk_id)) for chunk_id in chunk_ids)
-        return {chunk_id: content for chunk_id, content in contents if content is not None}
+        contents = {}
+        for chunk_id in chunk_ids:
+            if (content := self._contents.get(chunk_id)) is not None:
+                self._contents.move_to_end(chunk_id)
+                contents[chunk_id] = content
+        return contents
 
     def add(self, content: PassageContent) -> None:
         """Cache a content in place of an older version."""
-        if _size(content) <= self._contents.maxsize:
-            self._contents[content.chunk_id] = content
+        size, replaced = _size(content), self._contents.pop(content.chunk_id, None)
+        if replaced is not None:
+            self._free += _size(replaced)
+        if size > self._most:
+            return
+        self._contents[content.chunk_id] = content
+        self._free -= size
+        while self._free < 0:
+            self._free += _size(self._contents.popitem(last=False)[1])
 
 
 def _size(content: PassageContent) -> int:

@@ -12,19 +12,36 @@ import asyncio
 import logging
 import select
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Literal
+from typing import Literal, LiteralString
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
 from dtrag.adapters.postgres.queries import queries
 from dtrag.errors import DatabaseUnavailable
 
-Connection = AsyncConnection[DictRow]
+
+class Connection(AsyncConnection[DictRow]):
+    """A connection that keeps the cursor of a statement that every search repeats.
+
+    A cursor remembers how the parameters and columns of its last statement are converted: a tenth of the time to read
+    ten passages.
+    """
+
+    _repeated: tuple[LiteralString, AsyncCursor[DictRow]] | None = None
+
+    async def repeat(self, statement: LiteralString, values: Mapping[str, object]) -> list[DictRow]:
+        """All rows of the statement, transferred in binary form."""
+        if self._repeated is None or self._repeated[0] is not statement:
+            self._repeated = statement, self.cursor(binary=True)
+        cursor = self._repeated[1]
+        await cursor.execute(statement, values)
+        return await cursor.fetchall()
+
 
 MAX_IDLE_S = 600.0
 """A connection unused for so long is closed: its server process takes memory."""
@@ -172,7 +189,7 @@ class Pool:
         return connection
 
     async def _connect(self) -> Connection:
-        connection: Connection = await AsyncConnection.connect(
+        connection = await Connection.connect(
             self._conninfo(), autocommit=True, row_factory=dict_row, connect_timeout=self._connect_s
         )
         try:

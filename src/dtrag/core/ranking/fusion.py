@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -187,11 +188,12 @@ def fuse(
     if method == "rrf":
         summed = reciprocal_rank_fusion(*(scores for scores, _ in available), weights=weights)
         return {key: score * (RANK_CONSTANT + 1) for key, score in summed.items()}
-    fused = dict.fromkeys((key for scores, _ in available for key in scores), 0.0)
+    fused = dict.fromkeys(chain.from_iterable(scores for scores, _ in available), 0.0)
     for (scores, _), weight in zip(available, weights, strict=True):
         scaled = _on_one_scale(scores, normalization)
         missing = min(scaled.values(), default=0.0) if normalization in {"absolute", "z_score"} else 0.0
-        fused = {key: score + weight * scaled.get(key, missing) for key, score in fused.items()}
+        scaled_score = scaled.get
+        fused = {key: score + weight * scaled_score(key, missing) for key, score in fused.items()}
     if normalization == "z_score":
         # Squashed as a whole: squashing each side first costs .01 nDCG@10.
         return {key: 1.0 / (1.0 + math.exp(-score)) for key, score in fused.items()}
