@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import tempfile
 import uuid
@@ -57,6 +58,14 @@ insert into taxonomy_activations (activation, version, kind, activated_by, activ
 insert into index_settings values ('generation', '0'), ('vectors', '0');
 """
 """As after the migrations, but for the audit log, whose lines cannot be deleted. Truncating takes ten times as long."""
+
+ARCHITECTURE = Path(__file__).parents[1] / "docs/explanation/architecture.md"
+
+
+def graph_statement() -> str:
+    """The statement that makes the graph of vectors, as the documentation has it."""
+    [statement] = re.findall(r"create index embeddings_hnsw[^;]+", ARCHITECTURE.read_text("utf-8"))
+    return str(statement)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,9 @@ class Dtrag(System):
         await writer.tidy()
         self.seconds["words"] = time.perf_counter() - started
         if self._with_vectors:
-            await self._fill()
+            started = time.perf_counter()
+            await self.app.vectors.fill()
+            self.seconds["vectors"] = time.perf_counter() - started
             self._embedder.vectors.clear()
         await self.app.index.snapshot()
         while not self._mapped():  # noqa: ASYNC110 - made in the background, for which the loop must run
@@ -98,23 +100,6 @@ class Dtrag(System):
         """Whether searches find all postings and vectors in files."""
         index = self.app.index
         return not index._postings._missing() and (index._vectors._complete or not self._with_vectors)
-
-    async def _fill(self) -> None:
-        """The vectors; where there is a graph of them it is made afterwards, which takes a tenth of the time."""
-        started = time.perf_counter()
-        async with self.app.database.connection("owner") as connection:
-            cursor = await connection.execute(
-                "select indexdef from pg_indexes where indexname = 'embeddings_hnsw' and schemaname = 'dtrag'"
-            )
-            graph = await cursor.fetchone()
-            if graph is not None:
-                await connection.execute("drop index embeddings_hnsw")
-        await self.app.vectors.fill()
-        if graph is not None:
-            async with self.app.database.own_connection("owner") as connection:
-                await connection.execute("set maintenance_work_mem = '2GB'")
-                await connection.execute(graph["indexdef"].encode())
-        self.seconds["vectors"] = time.perf_counter() - started
 
     def _documents(self, collection: Collection) -> Iterator[IndexedDocument]:
         known: dict[str, int] = {}

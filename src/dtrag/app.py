@@ -326,8 +326,9 @@ class App:
         return await self._writer.recover()
 
     async def forget_deleted(self) -> None:
-        """Remove documents that were deleted more than an hour ago from the segments of the index and their files."""
+        """Remove documents that were deleted more than an hour ago from the segments of the index and all files."""
         await self._writer.forget_deleted()
+        await self.index.forget_deleted()
 
     async def ingest(
         self,

@@ -17,7 +17,7 @@ from dtrag.errors import IndexMismatch, InvalidInput
 from dtrag.ingestion import ingest as ingestion
 from dtrag.ports import Embedder, Models
 from dtrag.settings import Settings
-from tests.store import Store
+from tests.store import Store, graph_statement
 from tests.toy import ToyEmbedder
 
 TOY = ToyEmbedder()
@@ -98,6 +98,8 @@ async def test_reindex_takes_the_new_ones_and_keeps_the_documents(
     async with opened(settings, TOY) as app:
         await app.ingest(notes, category="House")
         await app.delete_document((await app.documents())[0].document_id)
+    assert store.value("select count(*) from pg_indexes where indexname = 'embeddings_hnsw'") == 0
+    store.rows(graph_statement())
     before, vectors = content(store), store.value("select count(*) from embeddings")
     async with opened(settings, OTHER, SHOUTING) as app:
         done: list[int] = []

@@ -26,7 +26,7 @@ from dtrag.core.text.analysis import ANALYZER
 from dtrag.ingestion.vectors import VectorFiller
 from dtrag.settings import Settings
 from tests.builders import indexed_document
-from tests.store import Databases
+from tests.store import Databases, graph_statement
 from tests.toy import ToyEmbedder
 
 DOCUMENTS = 800
@@ -105,9 +105,13 @@ async def test_vectors_of_passages_are_read_by_key(database: Database) -> None:
     assert scanned(plan) == set()
 
 
-async def test_nearest_vectors_are_read_from_the_graph(database: Database) -> None:
+async def test_nearest_vectors_are_read_from_the_graph_if_there_is_one(database: Database) -> None:
     [query] = EMBEDDER.embed_queries(["kettle"])
     values = {"vec": HalfVector(query), "space": EMBEDDER.id, "limit": 50}
+    plan = await nodes(database, "search", filtered(queries("search")["vector_nearest"], []), values)
+    assert "embeddings_hnsw" not in indexes(plan)
+    async with database.connection("owner") as connection:
+        await connection.execute(graph_statement().encode())
     plan = await nodes(database, "search", filtered(queries("search")["vector_nearest"], []), values)
     assert indexes(plan) <= {"embeddings_hnsw", "vector_spaces_id_key"}
     assert "embeddings_hnsw" in indexes(plan)

@@ -26,17 +26,19 @@ from dtrag.retrieval.config import LINKED_AFTER
 from dtrag.settings import Settings
 from tests.builders import indexed_document
 from tests.rounds import seeds
+from tests.store import graph_statement
 from tests.toy import ENGLISH, ToyEmbedder
 
 EMBEDDER = ToyEmbedder()
 ALL = Scope.everything()
 
 
+@pytest.mark.parametrize("graph", [False, True])
 @pytest.mark.parametrize("seed", seeds(3))
 async def test_a_filtered_search_returns_all_matches(
-    settings: Settings, seed: int, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, seed: int, graph: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through the graph of vectors and through the postings, from everything down to one document."""
+    """Through vectors, with and without their graph, and through the postings, from everything down to one document."""
     monkeypatch.setattr(reading, "EXACT_BELOW", 1)
     chance = random.Random(seed)
     async with connect(settings) as database:
@@ -53,6 +55,9 @@ async def test_a_filtered_search_returns_all_matches(
             rows.append(made)
         await writer.write(rows)
         await VectorFiller(PostgresVectors(database), EMBEDDER).fill()
+        if graph:
+            async with database.connection("owner") as connection:
+                await connection.execute(graph_statement().encode())
         await index.snapshot()
         statistics = (await index.snapshot()).statistics
         for _ in range(25):

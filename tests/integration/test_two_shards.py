@@ -24,7 +24,7 @@ from dtrag.core.text.analysis import ANALYZER, term_id, terms
 from dtrag.core.text.questions import weighted_terms
 from dtrag.ingestion.vectors import VectorFiller
 from tests.builders import indexed_document
-from tests.store import Databases
+from tests.store import Databases, graph_statement
 from tests.toy import ENGLISH, KOREAN, ToyEmbedder, sentence
 
 EMBEDDER = ToyEmbedder()
@@ -60,6 +60,8 @@ async def cluster(databases_of_module: Databases) -> AsyncIterator[Cluster]:
             await PostgresIndexSettings(app.database).register(ANALYZER)
             await PostgresWriter(app.database).write(part)
             await VectorFiller(PostgresVectors(app.database), EMBEDDER).fill()
+            async with app.database.connection("owner") as connection:
+                await connection.execute(graph_statement().encode())
             indexes.append(PostgresIndex(app.database))
         yield Cluster(indexes[0], (indexes[1], indexes[2]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import shutil
 import uuid
@@ -334,10 +333,7 @@ async def test_the_database_is_searched_where_no_file_can_be_written(settings: S
             await there.check(newcomer, rounds=4)
 
 
-async def test_vectors_of_deleted_documents_leave_the_files(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vector_reader, "SWEPT_EVERY_S", 0.05)
+async def test_vectors_of_deleted_documents_leave_the_files(settings: Settings, store: Store) -> None:
     async with library(settings, 8) as there:
         await there.write(range(60))
         await there.fill()
@@ -352,9 +348,14 @@ async def test_vectors_of_deleted_documents_leave_the_files(
 
         assert present()
         await PostgresWriter(there.app.database).delete(gone, EVERYTHING)
-        async with asyncio.timeout(30):
-            while present():  # noqa: ASYNC110 - the index works in the background
-                await asyncio.sleep(0.05)
+        await there.app.index.forget_deleted()
+        assert present(), "a file is written again once its document has left the segments"
+        store.rows("update lexical_corrections set created_at = created_at - interval '61 minutes' returning 1")
+        await there.app.forget_deleted()
+        assert not present()
+        before = {path: path.stat().st_ino for path in folder.glob("vectors-*")}
+        await there.app.forget_deleted()
+        assert {path: path.stat().st_ino for path in folder.glob("vectors-*")} == before, "nothing else is written"
         await there.check()
         async with fresh(there.app.database) as newcomer:
             await there.check(newcomer)

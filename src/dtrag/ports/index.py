@@ -220,6 +220,9 @@ class DocumentIndex(Index, Protocol):
     async def counts(self, scope: Scope, listing: DocumentListing = WHOLE_LIST) -> tuple[int, int]:
         """Numbers of documents and of passages in scope that the listing has, wherever it begins."""
 
+    async def forget_deleted(self) -> None:
+        """Remove what the files still contain of documents that the segments of the index contain no more."""
+
     async def close(self) -> None:
         """Stop work in the background."""
 

@@ -220,6 +220,11 @@ class PostgresIndex:
         weighed = LexicalQuery.of(terms, await self.statistics([term for term, _ in terms], scope))
         return list(await self.lexical(weighed, scope, filters, MOST_READ))
 
+    async def forget_deleted(self) -> None:
+        """Remove the vectors of documents from the files that the merges of segments left out."""
+        await self.snapshot()
+        await self._vectors.forget_deleted()
+
     async def close(self) -> None:
         """Stop the background work."""
         await self._postings.close()

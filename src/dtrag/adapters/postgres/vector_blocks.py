@@ -77,6 +77,10 @@ class SpaceRows:
         )
         return rows[same], (segment.first[order[heads]] + ordinals)[same].astype(np.intp)
 
+    def all_belong(self, segments: Iterable[Segment]) -> bool:
+        """Whether each row is of a passage of one of these segments."""
+        return sum(len(self.places(segment)[0]) for segment in segments) == len(self.ordinals)
+
     def rows_of(self, documents: NDArray[np.uint64], ordinals: NDArray[np.int32]) -> tuple[Rows, Rows]:
         """Of passages (halves of their documents, shape (passages, 2)): which have rows here, and the rows."""
         which, rows = pairs(self.documents[0], documents[:, 0])

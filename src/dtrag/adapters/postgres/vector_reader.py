@@ -38,7 +38,7 @@ from dtrag.adapters.postgres.vector_blocks import (
     position_values,
     to_merge,
 )
-from dtrag.core.access.scope import Scope, SearchFilters
+from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import Vector
 from dtrag.core.ranking.nearest import Direction, Rows, nearest
 from dtrag.core.ranking.segments import halves, packed, whole
@@ -50,8 +50,6 @@ WRITTEN_FROM = 2_048
 """Vectors of a file, at least: so many are kept in memory, by each process."""
 FILLED_AT_ONCE = 16_384
 """Vectors of a statement in the background: 14 MB."""
-SWEPT_EVERY_S = 1_800.0
-"""Seconds after which the vectors of deleted documents are removed from the files."""
 VISIBLE_BYTES = 64 * 2**20
 """Rows that scopes and filters let through, kept for the next search with the same ones: 8 bytes each."""
 MOST_IN_MEMORY = 65_536
@@ -118,7 +116,6 @@ class VectorReader:
         self._placed: _Placed | None = None
         self._placing = asyncio.Lock()
         self._storing: asyncio.Task[None] | None = None
-        self._sweeping: asyncio.Task[None] | None = None
 
     async def refresh(self, connection: Connection, settings: Mapping[str, Any]) -> None:
         """Load what is new, in a transaction with one snapshot, of which these are the settings."""
@@ -130,8 +127,6 @@ class VectorReader:
         if epoch != self._epoch:
             blocks = await asyncio.to_thread(_opened, files, epoch, change)
             self._epoch, self._blocks, self._newest = epoch, blocks, []
-        if self._sweeping is None:
-            self._sweeping = asyncio.create_task(self._sweep(files), name="vectors-deleted")
         if self._storing is not None and not self._complete:
             self._missed = True
             return
@@ -170,7 +165,7 @@ class VectorReader:
         self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
     ) -> dict[str, float] | None:
         """Chunk id -> cosine of those of these passages that are in scope. None: search the database."""
-        candidates = await self._candidates(space, scope, SearchFilters())
+        candidates = await self._candidates(space, scope, NO_FILTERS)
         if candidates is None:
             return None
         direction, passages = Direction.of(query.astype(np.float16)), [parsed(chunk_id) for chunk_id in chunk_ids]
@@ -182,9 +177,22 @@ class VectorReader:
             if visible is not None:
                 counted = np.isin(rows, visible)
                 which, rows = which[counted], rows[counted]
-            cosines = part.vectors.cosines(direction, rows).tolist()
+            cosines = part.vectors.cosines(direction, rows, np.float64).tolist()
             scores.update((chunk_ids[place], score) for place, score in zip(which.tolist(), cosines, strict=True))
         return scores
+
+    async def forget_deleted(self) -> None:
+        """Remove the vectors of deleted documents from the files, where no segment contains the documents any more."""
+        files, blocks = self._database.files, list(self._blocks)
+        generation, _, _ = await self._postings.seen(EVERYTHING, NO_FILTERS)
+        segments = [live.segment for live in generation.segments]
+
+        def worn(block: VectorBlock) -> bool:
+            return not all(part.all_belong(segments) for part in block.parts.values())
+
+        for block in blocks:
+            if files is not None and await asyncio.to_thread(worn, block):
+                await self._swept(files, block)
 
     def forget_files(self) -> None:
         """Find nothing until the next `refresh`."""
@@ -195,10 +203,9 @@ class VectorReader:
 
     async def close(self) -> None:
         """Stop the background work."""
-        for task in (self._storing, self._sweeping):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        if self._storing is not None:
+            self._storing.cancel()
+            await asyncio.gather(self._storing, return_exceptions=True)
 
     async def _candidates(
         self, space: str, scope: Scope, filters: SearchFilters
@@ -271,17 +278,8 @@ class VectorReader:
         finally:
             self._storing, self._retry_at = None, time.monotonic() + RETRY_S
 
-    async def _sweep(self, files: SearchFiles) -> None:
-        """Remove the vectors of deleted documents from the files, every half hour."""
-        while True:
-            await asyncio.sleep(SWEPT_EVERY_S)
-            try:
-                for block in list(self._blocks):
-                    await self._swept(files, block)
-            except DtragError as error:
-                _LOG.warning("vectors of deleted documents are removed later: %s", error)
-
     async def _swept(self, files: SearchFiles, block: VectorBlock) -> None:
+        """Rewrite the file of a block without what the database, which may be newer than the segments, has no more."""
         epoch = self._epoch
         own = np.vstack([block.arrays["documents"], block.arrays["origins"]]).T
         documents = [whole(row) for row in np.unique(own[:, :2], axis=0)]

@@ -89,6 +89,32 @@ def test_equal_vectors_have_equal_scores_and_are_all_returned() -> None:
     assert 5 <= len(rows) <= 4 * LEAST_RESCORED, "not each of 50,000 is compared"
 
 
+@pytest.mark.parametrize("dim", [8, 100, 384, 1536])
+@pytest.mark.parametrize("step", [0.0, 1e-7, 3e-6, 1e-2])
+def test_rows_are_selected_as_if_each_was_compared_exactly(dim: int, step: float) -> None:
+    """Also those whose cosines differ by less than float32 tells apart, and by less than integers do."""
+    rng = np.random.default_rng(dim)
+    for _ in range(20):
+        base = rng.standard_normal(dim)
+        vectors = (base + step * rng.standard_normal((LEAST_RESCORED, dim)) * rng.random((LEAST_RESCORED, 1))).astype(
+            np.float32
+        )
+        query = Direction.of((base + rng.choice([0, 0.5, 3]) * rng.standard_normal(dim)).astype(np.float32))
+        parts = [
+            (Vectors.of(vectors[:700]), None),
+            (Vectors.of(vectors[700:]), np.flatnonzero(rng.random(1_300) < 0.9)),
+        ]
+        limit = int(rng.choice([1, 10, 100]))
+        every = [
+            part.cosines(query, np.arange(len(part)) if rows is None else rows, np.float64) for part, rows in parts
+        ]
+        floor = np.sort(np.concatenate(every))[-limit]
+        for (rows, scores), (_, counted), exact in zip(nearest(parts, query, limit), parts, every, strict=True):
+            expected = np.flatnonzero(exact >= floor)
+            assert rows.tolist() == (expected if counted is None else counted[expected]).tolist()
+            assert scores.tolist() == exact[expected].tolist(), "to the last bit"
+
+
 @pytest.mark.parametrize("dim", [8, 64, 100, 1536])
 def test_any_dimension(dim: int) -> None:
     rng = np.random.default_rng(dim)

@@ -10,9 +10,6 @@ delete from index_settings where name = any (:names::text[])
 -- name: empty_index
 truncate embeddings, sentence_vectors, lexical_index, lexical_corrections, lexical_segments, sources
 
--- name: drop_vector_index
-drop index if exists embeddings_hnsw, imagined_questions_hnsw
-
 -- name: forget_fingerprints
 update documents set fingerprint = ''
 
@@ -24,8 +21,4 @@ alter table imagined_questions alter column vec type halfvec({dim})
 
 -- name: create_question_index
 create index if not exists imagined_questions_hnsw on imagined_questions using hnsw (vec halfvec_cosine_ops)
-with (m = 16, ef_construction = 100)
-
--- name: create_vector_index
-create index if not exists embeddings_hnsw on embeddings using hnsw (vec halfvec_cosine_ops)
 with (m = 16, ef_construction = 100)

@@ -117,16 +117,14 @@ class PostgresVectors(Store):
                 await connection.execute(self._sql["bump_vectors"])
 
     async def _reshape(self, connection: Connection, dim: int, *, existed: bool) -> None:
-        """Give the vector column this dimension, and create its index, which needs one. Vectors of another one go."""
+        """Give the columns of vectors this dimension; an index of one is made again. Vectors of another one go."""
         if existed:
             for statement in ("empty_vectors", "empty_questions", "drop_spaces", "all_wait"):
                 await connection.execute(self._sql[statement])
         statements = queries("index_settings")
-        await connection.execute(statements["drop_vector_index"])
         for name in ("shape_vectors", "shape_questions"):
             await connection.execute(sql.SQL(statements[name]).format(dim=sql.Literal(dim)))
-        for name in ("create_vector_index", "create_question_index"):
-            await connection.execute(statements[name])
+        await connection.execute(statements["create_question_index"])
 
     async def waiting(self, limit: int) -> WaitingBatch | None:
         """Up to `limit` passages of the newest documents that wait; None when no document does."""
