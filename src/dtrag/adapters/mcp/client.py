@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.mcp.connection import Connection, ConnectionState, Link
+from dtrag.adapters.mcp.connection import ConnectionState, Link, McpConnection
 from dtrag.adapters.mcp.stdio_transport import MESSAGE_BYTES, program
 from dtrag.adapters.web.fetch import bound, guarded_transport
 from dtrag.adapters.web.guarded_transport import Resolve, resolve
@@ -40,8 +40,8 @@ class McpServer:
     def __init__(self, config: ServerConfig, link: Link) -> None:
         self._config = config
         self._link = link
-        self._current: Connection | None = None
-        self._leaving: set[Connection] = set()
+        self._current: McpConnection | None = None
+        self._leaving: set[McpConnection] = set()
         self._closed = False
 
     @property
@@ -93,7 +93,7 @@ class McpServer:
         self._leaving.clear()
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Connection]:
+    async def _connected(self) -> AsyncIterator[McpConnection]:
         """A connection that has listed its tools: the present one if it still answers, else a new one."""
         for attempt in range(2):
             connection, old = self._connection()
@@ -117,7 +117,7 @@ class McpServer:
                 connection.users -= 1
                 self._let_go()
 
-    def _connection(self) -> tuple[Connection, bool]:
+    def _connection(self) -> tuple[McpConnection, bool]:
         """The connection to be used, and whether it was there before."""
         if self._closed:
             raise ToolServerFailed(name=self.name, reason="the connection was closed.")
@@ -125,10 +125,10 @@ class McpServer:
             return self._current, True
         if self._current is not None:
             self._leave(self._current)
-        self._current = Connection(self._config, self._link)
+        self._current = McpConnection(self._config, self._link)
         return self._current, False
 
-    def _leave(self, connection: Connection) -> None:
+    def _leave(self, connection: McpConnection) -> None:
         """Give the connection to no further caller; it ends when its present users are done."""
         self._leaving.add(connection)
         if self._current is connection:

@@ -66,7 +66,7 @@ END_SECONDS = 10.0
 _LOG = logging.getLogger(__name__)
 
 
-class Connection:
+class McpConnection:
     """A connection. `users` counts who uses it now; `listed` are its tools by name, None when they must be requested.
 
     Needs a running event loop.
