@@ -25,6 +25,8 @@ CACHED_COLLECTIONS = 64
 """Scopes whose collections are cached."""
 CACHED_REGULATIONS = 20_000
 """Regulations that are cached without their texts, for all scopes together."""
+CACHED_WORKS = 1_024
+"""Documents, by scope, of which the editions are cached."""
 READ_AT_ONCE = 64
 """Regulations per read: what has been read stays cached when the caller's time limit ends the rest."""
 
@@ -42,6 +44,7 @@ class CollectionReader:
         self._collections: LRUCache[Hashable, Collection] = LRUCache(CACHED_COLLECTIONS)
         self._by_versions: LRUCache[bytes, Collection] = LRUCache(CACHED_COLLECTIONS)
         self._regulations: LRUCache[tuple[uuid.UUID, bytes], Regulation] = LRUCache(CACHED_REGULATIONS)
+        self._editions: LRUCache[Hashable, Sequence[RegulationText]] = LRUCache(CACHED_WORKS)
         self._reading = asyncio.Lock()
 
     @property
@@ -57,6 +60,24 @@ class CollectionReader:
                 if key not in self._collections:
                     self._collections[key] = await self._read(scope)
         return self._collections[key]
+
+    async def editions(
+        self, document_ids: Sequence[uuid.UUID], snapshot: IndexSnapshot, scope: Scope
+    ) -> list[RegulationText]:
+        """As `RegulationStore.editions`, read once for each state of the index and scope."""
+        state = (snapshot.generation, snapshot.taxonomy.version, scope.nodes)
+        by_document = {key: self._editions[state, key] for key in document_ids if (state, key) in self._editions}
+        unread = [key for key in document_ids if key not in by_document]
+        if unread:
+            of_work: dict[uuid.UUID | None, list[RegulationText]] = {}
+            for edition in await self._store.editions(unread, scope):
+                of_work.setdefault(edition.work_id, []).append(edition)
+            for editions in of_work.values():
+                for edition in editions:
+                    if edition.document_id in unread:
+                        by_document[edition.document_id] = self._editions[state, edition.document_id] = editions
+        distinct = {editions[0].work_id: editions for editions in by_document.values()}
+        return [edition for editions in distinct.values() for edition in editions]
 
     async def _read(self, scope: Scope) -> Collection:
         versions = await self._store.versions(scope)

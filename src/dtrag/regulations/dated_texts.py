@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -35,8 +35,12 @@ MOST_ARTICLES = 5
 """Articles whose history is read: an answer quotes the first five passages."""
 
 
+EditionsOf = Callable[[Sequence[uuid.UUID]], Awaitable[Sequence[RegulationText]]]
+"""Ids of documents -> all editions, in the caller's scope, of their works, those of a work oldest first."""
+
+
 async def notes_on(
-    query: str, passages: Sequence[SearchResult], store: RegulationStore, caller: Scope
+    query: str, passages: Sequence[SearchResult], editions_of: EditionsOf, caller: Scope
 ) -> dict[str, list[Statement]]:
     """Chunk id -> notes, for the regulations among the passages; `caller.as_of` is the day of the question, if any."""
     korean, notes = language(query) == "ko", dict[str, list[Statement]]()
@@ -51,7 +55,7 @@ async def notes_on(
         elif label and passage.metadata.get("kind") != "addendum":
             dated.setdefault((uuid.UUID(str(passage.metadata["document_id"])), label), []).append(passage)
     first = dict(list(dated.items())[:MOST_ARTICLES])
-    editions = await store.editions(sorted({key for key, _ in first}), caller) if first else []
+    editions = await editions_of(sorted({key for key, _ in first})) if first else []
     today = valid_day(Scope(caller.nodes))
     for (document_id, label), pieces in first.items():
         text = _edition_text(document_id, label, pieces[0], editions)

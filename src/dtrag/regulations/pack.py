@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 
 from cachetools import LRUCache
 
@@ -243,7 +244,12 @@ class RegulationRanking:
         self, query: str, passages: Sequence[SearchResult], caller: Scope
     ) -> Mapping[str, Sequence[Statement]]:
         """Chunk id -> amendments, missing dates and transitional provisions of the regulation, for the reader."""
-        return {} if self._collections is None else await notes_on(query, passages, self._collections.store, caller)
+        if self._collections is None:
+            return {}
+        snapshot = self._index.latest or await self._index.snapshot()
+        return await notes_on(
+            query, passages, partial(self._collections.editions, snapshot=snapshot, scope=caller), caller
+        )
 
     def of_day(self, passage: SearchResult, day: date) -> SearchResult:
         """The passage without the paragraphs of an article that were amended after the day."""
@@ -304,19 +310,14 @@ def _ranking(
         best.with_scores(best.bm25_score, best.vector_score, score)
         for best, score in ((_best_piece(pieces[key]), score) for key, score in order)
     ]
-    findings = _findings(reading, scored, pieces, [key for key, _ in order])
+    findings = _findings(reading, scored, [key for key, _ in order])
     return PackRanking(best_pieces, replace(findings, governed=bool(governs)))
 
 
-def _findings(
-    reading: QuestionReading, scored: ScoredArticles, pieces: Mapping[str, Sequence[SearchResult]], order: Sequence[str]
-) -> PackFindings:
+def _findings(reading: QuestionReading, scored: ScoredArticles, order: Sequence[str]) -> PackFindings:
     """What the ranking says about the question: signals for the confidence, and its official terms."""
     ceiling = LexicalQuery.of(reading.own, scored.statistics).ceiling
-    lexical = {
-        key: max(piece.bm25_score for piece in group) * _kind_factor(group[0], reading.question) * ceiling
-        for key, group in pieces.items()
-    }
+    lexical = {article.key: article.score * ceiling for article in scored.articles}
     by_key = {article.key: article for article in scored.articles}
     rare_term = idf(1, max(1, scored.statistics.chunks)) * (K1 + 1.0)
     ranked = [by_key[key] for key in order]
@@ -399,15 +400,15 @@ def _ordinal(chunk_id: str) -> int:
 def _ranking_terms(reading: QuestionReading, articles: Sequence[Article]) -> list[int]:
     """The terms whose document frequencies the features need: those of the question and of all headings."""
     terms = set(reading.term_ids())
-    for article in articles:
-        terms |= term_ids(article.regulation) | term_ids(article.title)
-    return sorted(terms)
+    headings = {heading for article in articles for heading in (article.regulation, article.title)}
+    return sorted(terms.union(*map(term_ids, headings)))
 
 
 def _idf(terms: Sequence[int], statistics: LexicalStatistics) -> dict[int, float]:
     """Term id -> idf in the caller's scope; without terms that no passage contains."""
-    frequencies = zip(terms, statistics.document_frequencies(terms), strict=True)
-    return {term: idf(frequency, max(1, statistics.chunks)) for term, frequency in frequencies if frequency}
+    frequencies = statistics.document_frequencies(terms)
+    of_frequency = {frequency: idf(frequency, max(1, statistics.chunks)) for frequency in set(frequencies)}
+    return {term: of_frequency[frequency] for term, frequency in zip(terms, frequencies, strict=True) if frequency}
 
 
 def named_passages(

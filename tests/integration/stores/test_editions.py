@@ -12,6 +12,7 @@ from dtrag.core.editions import Edition, WorkBeginning, edition_id
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.text.analysis import term_id
 from dtrag.ports import Stores
+from dtrag.regulations.collection_reader import CollectionReader
 from tests.builders import indexed_document
 
 WORK = uuid.UUID(int=7)
@@ -80,8 +81,14 @@ async def test_editions_are_those_of_now_though_their_texts_are_cached(stores: S
 
     async def read(scope: Scope = EVERYTHING) -> list[tuple[date | None, date | None, str]]:
         editions = await stores.regulations.editions([old.document_id], scope)
+        snapshot = await stores.index.snapshot()
+        cached = await reader.editions([old.document_id], snapshot, scope)
+        assert cached == editions
+        again = await reader.editions([old.document_id], snapshot, scope)
+        assert all(first is second for first, second in zip(again, cached, strict=True))
         return [(row.effective_from, row.superseded_from, row.text) for row in editions]
 
+    reader = CollectionReader(stores.regulations)
     old, new = regulation(FIRST, "A kettle."), regulation(SECOND, "A furnace.")
     await stores.writer.write([old])
     assert await read() == [(FIRST, None, "A kettle.")]

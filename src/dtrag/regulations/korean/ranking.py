@@ -168,6 +168,7 @@ class Scorer:
         self._folded_question = folded_name(reading.question)
         self._audiences = audiences_of_question(" ".join((reading.question.lower(), *reading.official)))
         self._of_regulation: dict[str, tuple[float, float]] = {}
+        self._of_terms: dict[int, float] = {}
 
     def _importance(self, concept: Concept) -> float:
         """The mean idf of the user's own words where the collection contains them, else of the official terms."""
@@ -204,11 +205,17 @@ class Scorer:
         return coverage(self._terms, article.title, (article.regulation, article.divisions), article.pieces)
 
     def _covered(self, terms: int) -> float:
-        """The share of the question that these terms cover: strengths of its concepts times their importance."""
-        return (
-            sum([concept.importance * concept.strength(terms) for concept in self._concepts if concept.mask & terms])
-            / self._total
-        )
+        """The share of the question that these terms cover: strengths of its concepts times their importance.
+
+        It is kept: many sentences have the same few terms.
+        """
+        covered = self._of_terms.get(terms)
+        if covered is None:
+            strengths = [
+                concept.importance * concept.strength(terms) for concept in self._concepts if concept.mask & terms
+            ]
+            covered = self._of_terms[terms] = sum(strengths) / self._total
+        return covered
 
     def _covers_all(self, terms: int) -> bool:
         """Whether these terms cover every concept of the question."""

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrag.core.text.analysis import normalise, sentences, term_id, terms
+from dtrag.core.text.analysis import Analyzer, normalise, sentences
 
 MAX_SENTENCES = 60
 """Sentences of an article that are distinguished: each is one bit of a `uint64`."""
 CACHED_PIECES = 8_192
 """Pieces of articles whose terms are cached: about 1 kB each, and the text as the key. A book of 371 regulations has
 6,261."""
+_ANALYZER = Analyzer()
 _WHOLE = 1 << 62
 TAIL_LENGTH = 16
 """Last characters of a sentence in which a term may begin that ends in the next sentence."""
@@ -33,7 +34,7 @@ _IDENTIFIER_TAIL = re.compile(r"[a-z0-9][._+#/&'’-]*$")
 @functools.lru_cache(8_192)
 def term_ids(text: str) -> frozenset[int]:
     """The term ids of a short text, such as a heading."""
-    return frozenset(map(term_id, terms(text)))
+    return frozenset(_ANALYZER.counts(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,13 @@ class PieceTerms:
     def of(cls, text: str) -> PieceTerms:
         """The terms of a text."""
         spans = list(sentences(text))
+        is_complete = _sentences_have_all_terms(text, spans)
         places: dict[int, int] = {}
         for number, (start, end) in enumerate(spans[:MAX_SENTENCES]):
-            bit = 1 << number
-            for term in set(terms(text[start:end])):
-                key = term_id(term)
+            bit = 1 << number | _WHOLE * is_complete
+            for key in _ANALYZER.counts(text[start:end]):
                 places[key] = places.get(key, 0) | bit
-        of_text = places.keys() if _sentences_have_all_terms(text, spans) else set(map(term_id, terms(text)))
-        for key in of_text:
+        for key in () if is_complete else _ANALYZER.counts(text):
             places[key] = places.get(key, 0) | _WHOLE
         ids = np.fromiter(places.keys(), np.int32, len(places))
         order = np.argsort(ids)
