@@ -378,6 +378,12 @@ from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.text.questions import weighted_terms
 from dtrag.settings import Settings
 posting_files.SMALLEST = 0
+read = []
+rows = posting_files.read_table
+def reading(connection, segment):
+    read.append(str(segment.segment_id))
+    return rows(connection, segment)
+posting_files.read_table = reading
 async def main():
     settings = Settings.load(environ={}, data_dir=Path(sys.argv[1]), database_name=sys.argv[2], embedder="none")
     async with connect(settings) as database:
@@ -387,7 +393,7 @@ async def main():
             await index._postings._making
         query = LexicalQuery.of(weighted_terms(sys.argv[3]), statistics)
         found = await index.lexical(query, Scope.everything(), SearchFilters(), 50)
-        print(json.dumps([len(index._postings._mapped), list(found.items())]))
+        print(json.dumps([len(index._postings._mapped), list(found.items()), read]))
 asyncio.run(main())
 """
 
@@ -400,7 +406,9 @@ async def test_several_processes_make_and_read_the_same_files(settings: Settings
     index = await ready(PostgresIndex(database))
     query = LexicalQuery.of(weighted_terms("kettle refund 휴학"), (await index.snapshot()).statistics)
     expected = list((await index.lexical(query, Scope.everything(), NO_FILTERS, 50)).items())
-    assert expected and outputs == [[3, [list(pair) for pair in expected]]] * 3
+    assert expected and [output[:2] for output in outputs] == [[3, [list(pair) for pair in expected]]] * 3
+    read = [segment for *_, segments in outputs for segment in segments]
+    assert len(read) == len(set(read)) == 3, "each by one process"
     assert len(list(folder_of(database).iterdir())) == 3
 
 

@@ -79,7 +79,7 @@ async def try_locks(connection: AsyncConnection[Any], keys: Sequence[int]) -> se
 
 
 def uuid_key(identifier: uuid.UUID) -> int:
-    """The key of the lock of a document or segment."""
+    """The key of the lock of a document or segment: of one that is being written, or whose file is."""
     return int.from_bytes(identifier.bytes[:8], "big", signed=True)
 
 

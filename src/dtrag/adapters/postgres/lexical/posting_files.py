@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
-from collections.abc import Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
 
-from dtrag.adapters.postgres.database import Connection, Database, fetch
+from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_row
 from dtrag.adapters.postgres.lexical.rows import read_terms, segment_of
-from dtrag.adapters.postgres.queries import Lock, queries, try_lock
+from dtrag.adapters.postgres.queries import Lock, queries, try_lock, uuid_key
 from dtrag.adapters.postgres.search_files import SearchFiles
 from dtrag.core.ranking.bm25 import K1, B
 from dtrag.core.ranking.posting_table import PostingTable
@@ -27,6 +28,8 @@ SMALLEST = 2_000
 """Passages of a segment with a file. A process reads all postings of a smaller one: less than a megabyte."""
 PART_PASSAGES = 5_000
 """Passages whose terms are read at a time: about 3 MB, and .1 s."""
+POLL_S = 0.05
+"""How often a process looks whether another one has made a file."""
 _PREFIX = "postings-"
 _FORMULA = [2, K1, B, FREQUENCY_UNIT]
 """Number of the layout, and what the stored bounds depend on."""
@@ -70,6 +73,20 @@ async def read_table(connection: Connection, segment: Segment) -> PostingTable:
     return table
 
 
+@asynccontextmanager
+async def alone(connection: Connection, segment: Segment) -> AsyncIterator[None]:
+    """No other process makes the file of this segment meanwhile: reading the rows takes seconds of all processors."""
+    statements, values = queries("locks"), {"lock": uuid_key(segment.segment_id)}
+    # Not by waiting for the lock: that is a statement, and statements have a time limit.
+    while not ((row := await fetch_row(connection, statements["try_session"], values)) and row["free"]):  # noqa: ASYNC110
+        await asyncio.sleep(POLL_S)
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            await connection.execute(statements["release"], values)
+
+
 async def make_files(database: Database) -> None:
     """Write the missing files of all segments, and remove those of segments that are there no more."""
     files = database.files
@@ -86,7 +103,9 @@ async def make_files(database: Database) -> None:
         for row in rows:
             if row["passages"] >= SMALLEST and name_of(row["segment_id"]) not in present:
                 for segment in await read_heads(connection, [row["segment_id"]]):
-                    await asyncio.to_thread(write_table, files, segment, await read_table(connection, segment))
+                    async with alone(connection, segment):
+                        if await asyncio.to_thread(open_table, files, segment) is None:
+                            await asyncio.to_thread(write_table, files, segment, await read_table(connection, segment))
 
 
 async def read_heads(connection: Connection, segment_ids: Iterable[uuid.UUID]) -> list[Segment]:

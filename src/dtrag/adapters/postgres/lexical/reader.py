@@ -154,7 +154,8 @@ class PostingReader:
         try:
             async with self._database.own_connection("search") as connection:
                 while missing := self._missing():
-                    await self._make_table(connection, missing[0])
+                    async with posting_files.alone(connection, missing[0]):
+                        await self._make_table(connection, missing[0])
         except StorageFull as error:
             self._retry_at = time.monotonic() + RETRY_S
             return error
@@ -165,7 +166,7 @@ class PostingReader:
 
     async def _make_table(self, connection: Connection, segment: Segment) -> None:
         files, key = self._database.files, segment.segment_id
-        await self._open_files()  # another process may have written some meanwhile
+        await self._open_files()  # another process may have written it meanwhile
         if key in self._tables:
             return
         table = await posting_files.read_table(connection, segment)
