@@ -32,7 +32,7 @@ WEB_CHECKED = test -f $(NODE_MODULES) || { \
   echo "web/ is not checked: its packages are not installed here (make setup-web, with Node.js 20.19 or later)."; exit 0; };
 NPM := npm --prefix web --no-fund --no-audit --no-update-notifier
 
-.PHONY: setup web wheel setup-web lint-web test-web setup-dev demo check unit test all-tests faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
+.PHONY: setup web wheel setup-web lint-web test-web setup-dev demo check unit test all-tests faults lint types contracts fix docs eval-gate eval-baseline bench bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights; and the web page where node is
 	@if ! test -f web/package.json; then :; \
@@ -173,7 +173,13 @@ bench-search: setup
 	@test -x $(BENCH)/bin/python || $(UV) venv --quiet --python $(PYTHON) $(BENCH)
 	@$(UV) pip install --quiet --python $(BENCH)/bin/python -r requirements.txt -r bench/search/requirements.txt
 	@$(UV) pip install --quiet --python $(BENCH)/bin/python --no-deps --editable .
-	@RUST_LOG=error LANCE_LOG=error $(BENCH)/bin/python bench/search/run.py --sizes $(SIZES)
+	@rm -f $(BENCH)/sizes.jsonl
+	@RUST_LOG=error LANCE_LOG=error $(BENCH)/bin/python bench/search/run.py --sizes $(SIZES) --json $(BENCH)/sizes.jsonl
+	@$(BENCH)/bin/python bench/search/plot.py $(BENCH)/sizes.jsonl bench/search/growth.svg
+
+bench: bench-search  ## tables and plot of bench/README.md: searches beside peers, and answers; DATA=FOLDER of collections
+	@test -n "$(DATA)" || { echo "make bench: name the folder of collections, as in make bench DATA=../data" >&2; exit 2; }
+	@$(BIN)/python bench/chat.py $(DATA)
 
 requirements: setup  ## newest versions that fit pyproject.toml; UPGRADE=--upgrade to leave the pinned ones
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml -o requirements.txt

@@ -32,12 +32,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent / "search"))
 
 from system import children_of, processor_s
-from tests.model_server import ModelServer
+from tests.model_server import Messages, ModelServer
 
 from dtrag.app import open_app
 from dtrag.settings import Settings
 
-REPLY = "The passages say so. [1]"
+JUDGEMENT, REPLY = '{"passages": [1, 2], "answer": "whole"}', "The passages say so. [1]"
 ALONE, AT_ONCE, ROUNDS, WARM = 60, 100, 3, 8
 """Questions asked one after another, at once, how often, and before anything is measured."""
 SETS = {
@@ -126,6 +126,11 @@ async def ask(served: Service, questions: Sequence[str], clients: int) -> Outcom
     return done
 
 
+def reply(messages: Messages) -> str:
+    """Of the model: a judgement where passages are judged, and an answer."""
+    return JUDGEMENT if "Reply with one JSON object" in messages[0]["content"] else REPLY
+
+
 def share(ordered: Sequence[float], part: float) -> float:
     """The value below which this part lies."""
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
@@ -174,11 +179,13 @@ def main(data: Path, sets: Sequence[str], embedder: str, delay: float, folder: P
             report(f"{name}, one at a time", served, ALONE, 1)
             for _ in range(ROUNDS):
                 report(f"{name}, {AT_ONCE} at once", served, AT_ONCE, AT_ONCE)
-        with ModelServer(REPLY, delay=delay) as model:
-            chat = {"llm": "openai:bench", "llm_base_url": model.url, "llm_api_key": "none"}
-            with service(folder / name, embedder, **chat) as served:
-                asyncio.run(ask(served, list(itertools.islice(fresh, WARM)), 4))
-                report(f"{name}, {AT_ONCE} at once, model of {delay:g} s", served, AT_ONCE, AT_ONCE)
+        for reader, calls in (("on", 2), ("off", 1)):
+            with ModelServer(reply, delay=delay) as model:
+                chat = {"llm": "openai:bench", "llm_base_url": model.url, "llm_api_key": "none", "reader": reader}
+                with service(folder / name, embedder, **chat) as served:
+                    asyncio.run(ask(served, list(itertools.islice(fresh, WARM)), 4))
+                    what = f"{name}, {AT_ONCE} at once, {calls} calls of a model, {delay:g} s each"
+                    report(what, served, AT_ONCE, AT_ONCE)
 
 
 if __name__ == "__main__":
