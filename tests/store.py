@@ -119,7 +119,8 @@ class Store:
         assert (
             self.rows(
                 "select c.document_id, c.ordinal from chunks c join documents d using (document_id)"
-                " where substr(d.text, c.start_offset + 1, c.end_offset - c.start_offset) <> c.text"
+                " where substr(document_text(d.document_id, d.text, d.characters), c.start_offset + 1,"
+                " c.end_offset - c.start_offset) <> c.text"
             )
             == []
         )

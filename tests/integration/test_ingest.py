@@ -182,7 +182,7 @@ async def test_one_name_composed_or_decomposed_is_one_document(app: App, store: 
         await app.ingest(path)
         path.unlink()
     assert store.value("select count(*) from documents") == 1
-    assert store.value("select text from documents") == "written as NFD"
+    assert store.value("select text from chunks") == "written as NFD"
     [summary] = await app.documents()
     assert unicodedata.is_normalized("NFC", summary.title + summary.source_url)
     store.assert_whole()

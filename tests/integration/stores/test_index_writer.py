@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import uuid
 from dataclasses import replace
 
 import pytest
 
 from dtrag.core.access.scope import EVERYTHING, Scope
-from dtrag.core.documents import IndexedDocument, Scalar, document_id
+from dtrag.core.documents import Chunk, IndexedDocument, Scalar, document_id
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Forbidden
+from dtrag.ingestion.analysis import analyse
 from dtrag.ports import Stores
 from tests.builders import indexed_document
+from tests.rounds import seeds
 
 FILE = "file:///handbook.jsonl"
 SOURCE = document_id(FILE)
@@ -185,6 +188,35 @@ async def test_headings_and_long_documents_are_read_back_as_they_were_written(st
         document.document_id: tuple(indexed.chunk for indexed in document.chunks) for document in documents
     }
     assert (await stores.index.snapshot()).statistics.chunks == sum(len(document.chunks) for document in documents)
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+async def test_a_text_is_read_as_it_was_written_whatever_its_passages_cover(stores: Stores, seed: int) -> None:
+    """Passages that overlap, contain one another, repeat, leave gaps or are no spans at all."""
+    chance = random.Random(seed)
+    documents = {}
+    for number in range(40):
+        text = "".join(chance.choices("ab가😀\n ", k=chance.randint(1, 60)))
+        places = [sorted(chance.choices(range(len(text) + 1), k=2)) for _ in range(chance.randint(0, 6))]
+        chunks = [Chunk(ordinal, start, end, text[start:end]) for ordinal, (start, end) in enumerate(places)]
+        if chunks and number % 10 == 9:
+            chunks[-1] = replace(chunks[-1], text="elsewhere")
+        document = part(number)
+        parsed = replace(document.document, text=text)
+        indexed = tuple(analyse(parsed, chunk) for chunk in chunks)
+        documents[document.document_id] = replace(document, document=parsed, chunks=indexed)
+    await stores.writer.write(list(documents.values()))
+    taxonomy = (await stores.index.snapshot()).taxonomy
+    drafts = {draft.document_id: draft for draft in await stores.writer.read_back(None, 100)}
+    for key, document in documents.items():
+        text, (start, end) = document.document.text, sorted(chance.choices(range(61), k=2))
+        assert drafts[key].passages.document.text == text
+        read = await stores.index.document(key, EVERYTHING, taxonomy)
+        assert read is not None
+        assert read[1] == text
+        shown = await stores.index.document_text(key, start, end, EVERYTHING)
+        assert shown is not None
+        assert shown.text == text[start:end]
 
 
 async def test_reading_back_goes_on_behind_the_last_id(stores: Stores) -> None:

@@ -70,7 +70,7 @@ def _document_row(document: IndexedDocument, segment_id: uuid.UUID, now: datetim
         document.language,
         document.node_id,
         Jsonb(dict(parsed.metadata)),
-        parsed.text,
+        _stored_text(document),
         len(document.chunks),
         len(parsed.text),
         document.fingerprint,
@@ -81,6 +81,17 @@ def _document_row(document: IndexedDocument, segment_id: uuid.UUID, now: datetim
         sort_title(parsed.title),
         *_edition_columns(document.edition),
     )
+
+
+def _stored_text(document: IndexedDocument) -> str:
+    """What of the text no passage contains; all of it if a passage is no span of it (SQL function `document_text`)."""
+    text, reached, parts = document.document.text, 0, list[str]()
+    for chunk in sorted((indexed.chunk for indexed in document.chunks), key=lambda chunk: (chunk.start, chunk.ordinal)):
+        if text[chunk.start : chunk.end] != chunk.text:
+            return text
+        parts.append(text[reached : chunk.start])
+        reached = max(reached, chunk.end)
+    return "".join([*parts, text[reached:]])
 
 
 def _edition_columns(edition: Edition | None) -> tuple[object, ...]:

@@ -97,14 +97,14 @@ where {listed}
 and d.node_id = any (:nodes::int[])
 
 -- name: document
-select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at, text,
-       effective_from, superseded_from
+select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at,
+       document_text(document_id, text, characters) as text, effective_from, superseded_from
 from documents
 where document_id = :document_id
 
 -- name: document_text
 -- One statement, so that text and passages are of the same version of the document.
-select d.characters, substr(d.text, :start::int + 1, :end::int - :start::int) as text,
+select d.characters, substr(document_text(d.document_id, d.text, d.characters), :start::int + 1, :end::int - :start::int) as text,
        coalesce((
            select json_agg(json_build_array(c.ordinal, c.start_offset, c.end_offset, c.breadcrumb, c.metadata)
                            order by c.ordinal)

@@ -17,7 +17,8 @@ group by f.source_id, s.fingerprint
 order by source_uri
 
 -- name: read_documents_of
-select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text,
+select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata,
+       document_text(document_id, text, characters) as text,
        work_code, work_name, work_id, effective_from, ends_on, article_dates, repeals, retained
 from documents
 where source_id = :source_id and (:after::uuid is null or document_id > :after)

@@ -17,7 +17,8 @@ where d.metadata ->> 'kind' = 'regulation' and (d.effective_from is null or v.pa
 order by d.title collate "C", coalesce(d.effective_from > :as_of or d.superseded_from <= :as_of, false), d.document_id
 
 -- fragment: regulation
-d.document_id, d.title, d.metadata ->> 'code' as code, d.text, d.work_id, d.effective_from, d.superseded_from
+d.document_id, d.title, d.metadata ->> 'code' as code,
+document_text(d.document_id, d.text, d.characters) as text, d.work_id, d.effective_from, d.superseded_from
 
 -- fragment: pieces
 json_agg(

@@ -20,7 +20,9 @@ from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
 join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
 
 -- name: texts
-select document_id::text as key, text from documents where document_id = any (:document_ids::uuid[])
+select document_id::text as key, document_text(document_id, text, characters) as text
+from documents
+where document_id = any (:document_ids::uuid[])
 
 -- name: tables_without_policy
 -- Tables that a caller's reads rely on to hide rows.

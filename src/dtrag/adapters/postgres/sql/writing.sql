@@ -83,7 +83,8 @@ insert into lexical_index (document_id, ordinal, node_id, language, length, term
 select document_id, ordinal, node_id, language, length, terms, frequencies from passage
 
 -- name: read_documents
-select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text,
+select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata,
+       document_text(document_id, text, characters) as text,
        work_code, work_name, work_id, effective_from, ends_on, article_dates, repeals, retained
 from documents
 where :after::uuid is null or document_id > :after
