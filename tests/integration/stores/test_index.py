@@ -226,7 +226,7 @@ async def test_a_title_names_a_document_that_is_the_only_one_in_scope(stores: St
     number = title_number(title_key("Kettle manual"))
     await stores.index.snapshot()
     passages = [chunk_id(KETTLE, 0), chunk_id(KETTLE, 1)]
-    assert await stores.index.titled(np.array([number, 7], np.uint64), machines) == {number: passages}
+    assert await stores.index.titled(np.array([number, 7, number], np.uint64), machines) == {number: passages}
     assert await stores.index.titled(np.array([number], np.uint64), staff) == {}
     (staff_node,) = branch_nodes(staff)
     await stores.writer.write([indexed_document("test:copy", ["A copy."], node_id=staff_node, title="Kettle manual")])

@@ -22,7 +22,7 @@ from dtrag.core.answers.sentence_signals import QuestionTerms
 from dtrag.core.documents import Citation, PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import Statement, stated
-from dtrag.core.text.analysis import language, normalise, term_id, terms
+from dtrag.core.text.analysis import language, normalise, term_ids
 from dtrag.core.text.numbers import numbers_in
 
 COMPARED = 10
@@ -93,7 +93,7 @@ def answer_signals(
     scores = np.array([each.bm25_score for each in compared])
     spread = float(scores.std()) if len(scores) else 0.0
     sentence = " ".join(first.quote[start - first.start : end - first.start] for start, end in first.marked)
-    shown = frozenset(map(term_id, terms(_shown(first, passages))))
+    shown = frozenset(term_ids(_shown(first, passages)))
     bounded = min(1 - MARGIN, max(MARGIN, documents))
     return {
         "documents": math.log(bounded / (1 - bounded)) / 4,

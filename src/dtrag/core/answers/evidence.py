@@ -7,13 +7,13 @@ look good. Each is in [0, 1] unless stated otherwise.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
-from dtrag.core.text.analysis import STOP_WORDS, normalise, term_id, terms
+from dtrag.core.text.analysis import STOP_WORDS, normalise, term_ids
 from dtrag.core.text.patterns import DIGITS
 from dtrag.core.text.question_words import asks
 from dtrag.core.text.questions import content, weighted_terms
@@ -53,26 +53,23 @@ _CAPITALISED = re.compile(r"\b[A-Z][\w-]*")
 class QuestionContent:
     """Terms of a question's content with weights (idf, reduced for words that only ask), and neighbouring pairs."""
 
-    weights: Mapping[str, float]
-    pairs: Mapping[tuple[str, str], float]
+    weights: Mapping[int, float]
+    pairs: Mapping[tuple[int, int], float]
     total: float
 
     @classmethod
     def of(cls, question: str, statistics: LexicalStatistics) -> QuestionContent:
         """With weights from the statistics of the passages in the caller's scope."""
         shares = dict(weighted_terms(question))
-        content_terms = terms(content(question))
-        numbers = list(map(term_id, content_terms))
+        content_terms = list(term_ids(content(question)))
         weights = {
-            term: shares.get(number, 1.0) * idf(frequency, max(1, statistics.chunks))
-            for term, number, frequency in zip(
-                content_terms, numbers, statistics.document_frequencies(numbers), strict=True
-            )
+            term: shares.get(term, 1.0) * idf(frequency, max(1, statistics.chunks))
+            for term, frequency in zip(content_terms, statistics.document_frequencies(content_terms), strict=True)
         }
         pairs = {pair: min(weights[pair[0]], weights[pair[1]]) for pair in pairwise(content_terms)}
         return cls(weights, pairs, sum(weights.values()))
 
-    def part(self, matched: set[str]) -> float:
+    def part(self, matched: Collection[int]) -> float:
         """The share of the weight of the matched terms."""
         return sum(map(self.weights.__getitem__, sorted(matched))) / self.total if self.total else 0.0
 
@@ -84,14 +81,14 @@ class PassageEvidence:
     coverage: float
     phrase: float
     sentences: tuple[tuple[float, str], ...]
-    matched: frozenset[str]
+    matched: frozenset[int]
 
 
 def read(passage: SearchResult, question: QuestionContent) -> PassageEvidence:
     """Match the passage sentence by sentence."""
-    matched = {term for term in terms(" ".join((passage.title, *passage.breadcrumb))) if term in question.weights}
+    matched = question.weights.keys() & term_ids(" ".join((passage.title, *passage.breadcrumb)))
     parts: list[tuple[float, str]] = []
-    neighbours: set[tuple[str, str]] = set()
+    neighbours: set[tuple[int, int]] = set()
     for sentence in analysed_sentences(passage.text):
         body = sentence.terms
         inside = question.weights.keys() & body

@@ -12,10 +12,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dtrag.core.answers.answer_words import MONTH
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
-from dtrag.core.text.analysis import language, term_id, terms
+from dtrag.core.text.analysis import language, term_ids
 from dtrag.core.text.patterns import FIGURE, explained
 from dtrag.core.text.question_words import asks, count, counted_answer
 from dtrag.core.text.questions import content, weighted_terms
@@ -88,8 +88,7 @@ _PRONOUN = explained(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A sentence that can be quoted: `passage` counts from 0, `start` and `end` are offsets into its text.
 
     `terms` are its term ids in order, the first `own_terms` of them its own and the others those of `around`, the
@@ -126,8 +125,8 @@ class QuestionTerms:
             for (term, share), frequency in zip(shares.items(), frequencies, strict=True)
         }
         self.total = sum(self.weights.values())
-        about = [term_id(term) for term in terms(content(question))]
-        self.ids = frozenset(term_id(term) for term in terms(question))
+        about = list(term_ids(content(question)))
+        self.ids = frozenset(term_ids(question))
         self.pairs = {
             pair: min(self.weights.get(pair[0], 0.0), self.weights.get(pair[1], 0.0)) for pair in pairwise(about)
         }
@@ -136,7 +135,7 @@ class QuestionTerms:
         self.last = about[-1] if about else None
         self.focus = self._focus(question, about)
         counted = _COUNTED_NOUN.search(question)
-        self.counted = frozenset(map(term_id, terms(counted[1]))) if counted else frozenset()
+        self.counted = frozenset(term_ids(counted[1])) if counted else frozenset()
         self.counter = counted_answer(question)
         self.value = self.counter if count(question, "interrogative", "relative") <= 1 else None
         self.figures = frozenset(FIGURE.findall(question))
@@ -147,7 +146,7 @@ class QuestionTerms:
         if language(question) == "ko":
             return frozenset(about[-FOCUS_TERMS:])
         noun = _ASKED_NOUN.search(question)
-        return frozenset(map(term_id, terms(noun[1]))) if noun else frozenset()
+        return frozenset(term_ids(noun[1])) if noun else frozenset()
 
     def has_value(self, text: str) -> bool:
         """Whether the text has a value of the only kind that the question asks for, which is not in the question."""
@@ -192,8 +191,8 @@ def sentence_signals(
 
 
 @functools.lru_cache(CACHED_HEADINGS)
-def _term_ids(headings: str) -> frozenset[int]:
-    return frozenset(map(term_id, terms(headings)))
+def _heading_terms(headings: str) -> frozenset[int]:
+    return frozenset(term_ids(headings))
 
 
 def _of_words(question: QuestionTerms, passage: SearchResult, sentences: Sequence[Candidate]) -> list[dict[str, float]]:
@@ -207,7 +206,7 @@ def _of_words(question: QuestionTerms, passage: SearchResult, sentences: Sequenc
     coverages = [question.part(terms_of_one) for terms_of_one in matched]
     shared = {
         "passage": question.part(together),
-        "title": question.part(weights.keys() & _term_ids(" ".join((passage.title, *passage.breadcrumb)))),
+        "title": question.part(weights.keys() & _heading_terms(" ".join((passage.title, *passage.breadcrumb)))),
         "mean_coverage": sum(coverages) / len(coverages),
     }
     highest, late, pairs = (

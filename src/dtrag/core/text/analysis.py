@@ -119,6 +119,11 @@ def terms(text: str) -> list[str]:
     return [term for token in _tokens(text) for term in _token_terms(token)]
 
 
+def term_ids(text: str) -> Iterator[int]:
+    """The ids of `terms(text)`, in order, in half the time."""
+    return chain.from_iterable(map(_token_ids, _tokens(text)))
+
+
 def _tokens(text: str) -> list[str]:
     text = folded(text)
     return _ASCII_TOKEN.findall(text) if text.isascii() else _ANY_TOKEN.findall(" ".join(text.split()))
@@ -140,8 +145,8 @@ class Analyzer:
         return own + self.more(text) if self.more is not None else own
 
     def counts(self, text: str) -> Counter[int]:
-        """Id -> occurrences of the index terms of `text`: `terms` and `term_id` in half the time."""
-        ids = chain.from_iterable(map(_token_ids, _tokens(text)))
+        """Id -> occurrences of the index terms of `text`."""
+        ids = term_ids(text)
         return Counter(ids if self.more is None else chain(ids, map(term_id, self.more(text))))
 
 

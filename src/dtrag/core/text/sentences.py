@@ -6,8 +6,9 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
-from dtrag.core.text.analysis import terms
+from dtrag.core.text.analysis import term_ids, terms
 from dtrag.core.text.line_kinds import QUOTABLE, ContextSpan, Unit, UnitKind
 from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.units import units_of
@@ -16,19 +17,18 @@ CACHED_PASSAGES = 256
 """Passages in the cache: those of about 50 answers, a few megabytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnalysedSentence:
+class AnalysedSentence(NamedTuple):
     """A sentence, list item or table row, or a heading and the like: `passage[start:end]`, the same as `text`.
 
-    `terms` are its own index terms in order, `context_terms` those of its `context`: header and unit of a row, lead-in
-    of an item. Their spans are counted from the beginning of the passage and negative where they are before it.
-    `display` is the text on one line as an answer shows it.
+    `terms` are the ids of its own index terms in order, `context_terms` the terms of its `context`: header and unit of
+    a row, lead-in of an item. Their spans are counted from the beginning of the passage and negative where they are
+    before it. `display` is the text on one line as an answer shows it.
     """
 
     start: int
     end: int
     text: str
-    terms: tuple[str, ...]
+    terms: tuple[int, ...]
     kind: UnitKind = "sentence"
     context: tuple[ContextSpan, ...] = ()
     context_terms: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ def _sentence(
         start - offset,
         unit.end - offset,
         text[start : unit.end],
-        tuple(terms(display)),
+        tuple(term_ids(display)),
         unit.kind,
         tuple(_moved(span, offset if span.start >= offset else distance) for span in unit.context),
         tuple(term for span in unit.context for term in context_terms[span]),

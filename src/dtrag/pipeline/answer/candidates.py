@@ -97,7 +97,7 @@ def _candidate(
         sentence.start,
         sentence.end,
         sentence.text,
-        tuple(map(term_id, sentence.terms + sentence.context_terms)),
+        sentence.terms + tuple(map(term_id, sentence.context_terms)),
         main_start,
         lead_ins[0] if lead_ins else None,
         " ".join(passage.text[span.start : span.end] for span in sentence.context if span.start >= 0),

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrag.core.text.analysis import Analyzer, normalise, sentences
+from dtrag.core.text import analysis
+from dtrag.core.text.analysis import normalise, sentences
 
 MAX_SENTENCES = 60
 """Sentences of an article that are distinguished: each is one bit of a `uint64`."""
 CACHED_PIECES = 8_192
 """Pieces of articles whose terms are cached: about 1 kB each, and the text as the key. A book of 371 regulations has
 6,261."""
-_ANALYZER = Analyzer()
 _WHOLE = 1 << 62
 TAIL_LENGTH = 16
 """Last characters of a sentence in which a term may begin that ends in the next sentence."""
@@ -34,7 +34,7 @@ _IDENTIFIER_TAIL = re.compile(r"[a-z0-9][._+#/&'’-]*$")
 @functools.lru_cache(8_192)
 def term_ids(text: str) -> frozenset[int]:
     """The term ids of a short text, such as a heading."""
-    return frozenset(_ANALYZER.counts(text))
+    return frozenset(analysis.term_ids(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class PieceTerms:
         places: dict[int, int] = {}
         for number, (start, end) in enumerate(spans[:MAX_SENTENCES]):
             bit = 1 << number | _WHOLE * is_complete
-            for key in _ANALYZER.counts(text[start:end]):
+            for key in set(analysis.term_ids(text[start:end])):
                 places[key] = places.get(key, 0) | bit
-        for key in () if is_complete else _ANALYZER.counts(text):
+        for key in () if is_complete else set(analysis.term_ids(text)):
             places[key] = places.get(key, 0) | _WHOLE
         ids = np.fromiter(places.keys(), np.int32, len(places))
         order = np.argsort(ids)

@@ -33,7 +33,7 @@ WORDS = st.sampled_from(
 
 def _candidates(passages: Sequence[SearchResult]) -> list[Candidate]:
     return [
-        Candidate(number, one.start, one.end, one.text, tuple(map(term_id, one.terms)), one.start)
+        Candidate(number, one.start, one.end, one.text, one.terms, one.start)
         for number, passage in enumerate(passages)
         for one in analysed_sentences(passage.text)
     ]

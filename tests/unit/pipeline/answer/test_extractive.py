@@ -15,7 +15,7 @@ from dtrag.core.answers.evidence import signals
 from dtrag.core.answers.sentence_vectors import SentenceVectors, quotable_spans
 from dtrag.core.documents import PackFindings, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.text.analysis import normalise, terms
+from dtrag.core.text.analysis import normalise, term_ids
 from dtrag.core.text.line_kinds import QUOTABLE
 from dtrag.core.text.units import units_of
 from dtrag.pipeline.answer.candidates import MARGIN, MAX_CHARACTERS, NEARLY, Quote
@@ -386,8 +386,8 @@ def _split(text: str) -> list[str]:
 def test_a_passage_is_analysed_once_for_confidence_and_quoting(monkeypatch: pytest.MonkeyPatch) -> None:
     analysed: list[str] = []
     monkeypatch.setattr(
-        "dtrag.core.text.sentences.terms",
-        lambda text: analysed.append(text) or terms(text),  # type: ignore[func-returns-value]
+        "dtrag.core.text.sentences.term_ids",
+        lambda text: analysed.append(text) or term_ids(text),  # type: ignore[func-returns-value]
     )
     texts = ["The lantern of the harbour closes at nine. It opens at ten."]
     signals("When does the lantern close?", _passages(*texts), NOTHING_KNOWN)

@@ -253,7 +253,7 @@ class PostingReader:
 
     async def titled(self, numbers: NDArray[np.uint64], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the one document in scope that has it."""
-        known_numbers = np.unique(numbers[numbers > 0])
+        known_numbers = numbers[numbers > 0]
         now = self._now
         view = await self._view(now, scope)
         by_title: dict[int, list[list[str]]] = {}
