@@ -147,11 +147,10 @@ class Dtrag(System):
             space = self._embedder.id
             keys = list(await self.app.index.vectors(query.vector, space, self.scope, SearchFilters(), WANTED))
         else:
-            self._embedder.vectors[query.words] = query.vector
+            self.app.engine._embedder._vectors[query.words] = query.vector  # known, as peers know it
             mode = "hybrid" if work == "marked" else work
             marks = work == "marked"  # what peers do not do
             results, _ = await self.app.search(query.words, 10, mode=mode, scope=self.scope, highlights=marks)
-            del self._embedder.vectors[query.words]
             keys = [result.chunk_id for result in results]
         return [self._numbers[key] for key in keys]
 

@@ -92,8 +92,9 @@ def speaks(embedder: Embedder | None, code: str, *, deciding: bool = False) -> b
 def similarity(model: Embedder | None, cosines: Mapping[Key, float]) -> dict[Key, float]:
     """The cosines of a model's vectors as shares, from 0 for unrelated texts to 1: comparable between models."""
     floor = model.floor if model is not None else 0.0
-    shares = ((key, (cosine - floor) / (1.0 - floor)) for key, cosine in cosines.items())
-    return {key: share if 0.0 < share < 1.0 else min(1.0, max(0.0, share)) for key, share in shares}
+    shares = [(cosine - floor) / (1.0 - floor) for cosine in cosines.values()]
+    bounded = [share if 0.0 < share < 1.0 else min(1.0, max(0.0, share)) for share in shares]
+    return dict(zip(cosines, bounded, strict=True))
 
 
 @runtime_checkable

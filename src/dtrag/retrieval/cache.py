@@ -213,8 +213,6 @@ def _entry(task: asyncio.Task[SearchOutcome]) -> _Entry:
 def _copy(result: SearchResult) -> SearchResult:
     """A result that shares nothing mutable; three times as fast as `replace` and `deepcopy`."""
     metadata = dict(result.metadata)
-    for value in metadata.values():
-        if type(value) not in _IMMUTABLE:
-            metadata = copy.deepcopy(metadata)
-            break
+    if not _IMMUTABLE.issuperset(map(type, metadata.values())):
+        metadata = copy.deepcopy(metadata)
     return result.with_own(list(result.taxonomy_path), metadata)

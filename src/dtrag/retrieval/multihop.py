@@ -151,8 +151,7 @@ async def lexical_shares(
     query = outcome.lexical_query
     if query is None:
         return dict.fromkeys(passages, 0.0)
-    sums = await index.lexical_scores(query, passages, target.scope)
-    return {key: query.share(score) for key, score in sums.items()}
+    return query.shares(await index.lexical_scores(query, passages, target.scope))
 
 
 async def vector_shares(

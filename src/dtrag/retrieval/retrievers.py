@@ -104,7 +104,7 @@ class LexicalRetriever:
                     query = replace(query, required=required_terms(request.query))
                 outcome.lexical_query = query
                 outcome.raw_scores = await index.lexical(query, target.scope, target.filters, limit)
-                outcome.scores = {key: query.share(score) for key, score in outcome.raw_scores.items()}
+                outcome.scores = query.shares(outcome.raw_scores)
         return outcome
 
     async def _lexical_query(self, request: SearchArguments, target: SearchTarget) -> LexicalQuery:

@@ -89,8 +89,7 @@ class SearchRunner:
         degraded += candidates.failed()
         passages, findings = await self._linked_passages(search, ranking, reading, named, degraded)
         rerank_started = time.perf_counter()
-        elapsed = (rerank_started - started) / timeout_multiplier()
-        chosen = _chosen_top_k(search.request, reading if findings is not None else None, elapsed)
+        chosen = _chosen_top_k(search.request, reading if findings is not None else None, rerank_started - started)
         if chosen is not None:
             top_k = max(chosen.top_k, request.at_least)
             request = replace(request, top_k=top_k)
@@ -275,11 +274,14 @@ def _with_added_terms(request: SearchArguments, reading: QueryReading | None) ->
     return replace(request, added_terms=tuple(reading.added), bm25_candidates=candidates)
 
 
-def _chosen_top_k(request: SearchArguments, reading: QueryReading | None, elapsed: float) -> TopKChoice | None:
-    """The number of results for a caller who requests none; `reading` is None where no pack ranked them."""
+def _chosen_top_k(request: SearchArguments, reading: QueryReading | None, seconds: float) -> TopKChoice | None:
+    """The number of results for a caller who requests none, after so many seconds; without `reading` no pack ranked
+    them."""
     if not request.chooses_top_k:
         return None
-    return TopKChoice(DEFAULT_TOP_K, "default") if reading is None else reading.top_k(elapsed)
+    if reading is None:
+        return TopKChoice(DEFAULT_TOP_K, "default")
+    return reading.top_k(seconds / timeout_multiplier())
 
 
 def _with_chosen_weights(search: Search, candidates: Candidates) -> Search:

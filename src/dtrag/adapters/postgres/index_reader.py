@@ -142,11 +142,8 @@ class PostgresIndex:
 
     async def work_beginnings(self, scope: Scope) -> list[WorkBeginning]:
         """Where the editions of each work in scope begin."""
-        async with self._database.scoped("reader", scope) as connection:
-            return [
-                WorkBeginning(row["title"], row["first_day"])
-                for row in await fetch(connection, queries("content")["work_beginnings"])
-            ]
+        rows = await self._database.read(scope, queries("content")["work_beginnings"])
+        return [WorkBeginning(row["title"], row["first_day"]) for row in rows]
 
     async def vector_scores(
         self, query: Vector, space: str, chunk_ids: Sequence[str], scope: Scope
@@ -175,11 +172,8 @@ class PostgresIndex:
 
     async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
         """The passages of a document in scope, in order; none for a foreign or unknown document."""
-        async with self._database.scoped("reader", scope) as connection:
-            return [
-                f"{document_id}:{row['ordinal']}"
-                for row in await fetch(connection, queries("content")["ordinals"], {"document_id": document_id})
-            ]
+        rows = await self._database.read(scope, queries("content")["ordinals"], {"document_id": document_id})
+        return [f"{document_id}:{row['ordinal']}" for row in rows]
 
     def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
         """The SQL condition of the filters and the scope, and its parameters; the text never holds values."""
@@ -285,11 +279,8 @@ class PostgresIndex:
 
     async def imagined_questions(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, list[str]]:
         """Chunk id -> the imagined questions of these passages, as far as row-level security shows them."""
-        async with self._database.scoped("reader", scope) as connection:
-            return {
-                row["chunk_id"]: list(row["questions"])
-                for row in await fetch(connection, queries("imagined")["texts"], _keys(chunk_ids))
-            }
+        rows = await self._database.read(scope, queries("imagined")["texts"], _keys(chunk_ids))
+        return {row["chunk_id"]: list(row["questions"]) for row in rows}
 
     async def _most_exact(self) -> int:
         return min(MOST_EXACT, math.isqrt(EXACT_BELOW * await self._postings.passages(Scope.everything())))
@@ -396,9 +387,7 @@ class PostgresIndex:
             "hashes": _hashes(passages),
             "space": space,
         }
-        async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["sentence_vectors"], values, binary=True)
-            rows = await cursor.fetchall()
+        rows = await self._database.read(scope, queries("content")["sentence_vectors"], values)
         return SentenceVectors(space, {row["chunk_id"]: unpack(row["vectors"]) for row in rows})
 
     async def documents(

@@ -25,6 +25,7 @@ CACHE_BYTES = 32 * 2**20
 """Estimated size of all cached contents: some 10,000 passages."""
 _OVERHEAD = 2_000
 """Bytes of a passage's metadata and objects, about."""
+_CONTAINERS = frozenset({list, dict})
 Version = tuple[datetime, bytes]
 """When the document was written, and its fingerprint: a document that is written again differs in one of them."""
 
@@ -72,7 +73,7 @@ class PassageContent:
             end=row["end_offset"],
             metadata=metadata,
             document_metadata=row["document_metadata"],
-            is_flat=not any(isinstance(value, (list, dict)) for value in metadata.values()),
+            is_flat=_CONTAINERS.isdisjoint(map(type, metadata.values())),
         )
 
     def passes(self, filters: SearchFilters) -> bool:

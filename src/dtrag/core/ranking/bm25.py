@@ -167,9 +167,10 @@ class LexicalQuery:
             frequencies = {term: frequencies[term] for term in weights}
         return cls(weights, frequencies, ceiling, statistics.mean_lengths())
 
-    def share(self, score: float) -> float:
-        """A BM25 score as a share of the ceiling, in [0, 1]."""
-        return min(1.0, score / self.ceiling) if self.ceiling > 0.0 else 0.0
+    def shares(self, scores: Mapping[str, float]) -> dict[str, float]:
+        """BM25 scores as shares of the ceiling, in [0, 1]."""
+        ceiling = self.ceiling if self.ceiling > 0.0 else math.inf
+        return {key: score / ceiling if score < ceiling else 1.0 for key, score in scores.items()}
 
     def ranked(self) -> list[tuple[int, float]]:
         """(term id, weight) by falling weight, ties by term id: the order in which every sum is made."""
