@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from dtrag.adapters.postgres.server import programs, server
+from dtrag.adapters.postgres.server.cluster import machine_memory, memory_settings
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.server.attached import (
     ROLES,
@@ -71,9 +72,11 @@ def test_no_client_can_log_in_as_a_superuser(data_dir: Path) -> None:
 
 def test_settings_hold_and_cannot_be_lifted_by_a_role(data_dir: Path) -> None:
     (data_dir / "postgres" / "dtrag.conf").write_text("shared_buffers = 1GB\n", encoding="ascii")
+    (data_dir / "postgres" / "postgresql.auto.conf").write_text("work_mem = 8MB\n", encoding="ascii")
     expected = {
+        "work_mem": "8MB",
         "listen_addresses": "",
-        "shared_buffers": "128MB",
+        "shared_buffers": f"{memory_settings(machine_memory())['shared_buffers']}MB",
         "data_checksums": "on",
         "server_encoding": "UTF8",
         "plan_cache_mode": "force_custom_plan",
@@ -86,6 +89,32 @@ def test_settings_hold_and_cannot_be_lifted_by_a_role(data_dir: Path) -> None:
         assert {name: value(attached, f"show {name}") for name in expected} == expected
         with connect(attached) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("set temp_file_limit = -1")
+
+
+def test_a_small_machine_gets_the_least_memory_and_a_large_one_more_within_limits() -> None:
+    least = {"shared_buffers": 128, "maintenance_work_mem": 128, "effective_cache_size": 512}
+    for memory in (0, 1 << 30, 8 << 30):
+        assert memory_settings(memory) == least
+    assert memory_settings(64 << 30) == {
+        "shared_buffers": 512,
+        "maintenance_work_mem": 512,
+        "effective_cache_size": 4_096,
+    }
+    assert memory_settings(1 << 40)["shared_buffers"] == 1_024
+
+
+def test_the_memory_of_a_container_is_its_limit(tmp_path: Path) -> None:
+    machine = machine_memory(tmp_path)
+    assert machine > 0
+    for name, text, expected in (
+        ("memory.max", "max\n", machine),
+        ("memory.max", "1048576\n", 1 << 20),
+        ("memory/memory.limit_in_bytes", "524288\n", 1 << 19),
+        ("memory/memory.limit_in_bytes", f"{1 << 62}\n", 1 << 20),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        assert machine_memory(tmp_path) == expected
 
 
 def test_log_never_contains_values_of_statements(data_dir: Path) -> None:

@@ -7,6 +7,7 @@ the extension) is done in single-user mode, before the cluster appears under its
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -40,10 +41,10 @@ unix_socket_permissions = 0700
 max_connections = {MAX_CONNECTIONS}
 
 # Memory. Pages of shared_buffers are resident only once used.
-shared_buffers = 128MB
+shared_buffers = {{shared_buffers}}MB
 work_mem = 16MB
-maintenance_work_mem = 128MB
-effective_cache_size = 512MB
+maintenance_work_mem = {{maintenance_work_mem}}MB
+effective_cache_size = {{effective_cache_size}}MB
 huge_pages = off
 dynamic_shared_memory_type = {_SHARED_MEMORY}
 io_method = sync                     # worker processes would cost memory and gain nothing on small machines
@@ -152,11 +153,35 @@ def write_settings(account: Account, cluster: Path) -> None:
     ident = "# MAP SYSTEM-USER ROLE\n" + "".join(f'dtrag "{client}" {role}\n' for role in ROLES)
     # The log of a bulk load must not fill a small disk: there checkpoints come more often.
     max_wal_mb = min(_MAX_WAL_MB, max(_MIN_WAL_MB, total_bytes(cluster) // MIB // 10))
-    settings = _SETTINGS.replace("{max_wal_mb}", str(max_wal_mb))
+    settings = _SETTINGS.format(max_wal_mb=max_wal_mb, **memory_settings(machine_memory()))
     for name, text in (("dtrag.conf", settings), ("pg_hba.conf", hba), ("pg_ident.conf", ident)):
         file = cluster / name
         if file.is_symlink() or not file.is_file() or file.read_text(encoding="utf-8", errors="replace") != text:
             _replace(account, file, text)
+
+
+def memory_settings(memory: int) -> dict[str, int]:
+    """Megabytes for settings of the server on a machine with that many bytes: the least of each up to 8 GB.
+
+    Modest: the cache of the system has the other pages, and 170 bytes are resident for each page that is not used.
+    """
+    megabytes = memory // MIB
+    return {
+        "shared_buffers": min(1_024, max(128, megabytes // 128)),
+        "maintenance_work_mem": min(512, max(128, megabytes // 64)),
+        "effective_cache_size": max(512, megabytes // 16),
+    }
+
+
+def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes that this process and its server may use: of the machine, or less in a container; 0 if unknown."""
+    limits = []
+    with contextlib.suppress(ValueError, OSError):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of version 2 and 1 of control groups
+        with contextlib.suppress(ValueError, OSError):  # the text "max": no limit
+            limits.append(int((groups / name).read_text("ascii")))
+    return min(limits, default=0)
 
 
 def _replace(account: Account, file: Path, text: str) -> None:
