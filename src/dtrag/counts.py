@@ -20,9 +20,9 @@ from types import TracebackType
 CURRENT = "~"
 """Rows with this prefix hold what a process does now: they are cleared when it ends."""
 SEPARATOR = "\x1f"
-_BYTES, _BYTES_PER_SEAT = 1 << 21, 1 << 19
-"""Size of the file, of which only used pages take memory: the tables of three rate limits are 1.5 MiB, the metrics of
-a service about 100 kB, and 150 kB more for each seat."""
+_BYTES, _BYTES_PER_SEAT = 5 << 19, 1 << 19
+"""Size of the file, of which only used pages take memory: the tables of three rate limits are 1.5 MiB, a report 256 kB,
+the metrics of a service about 100 kB, and 150 kB more for each seat."""
 _HEAD = struct.Struct("=q16s")
 _ROW = struct.Struct("=II")
 _LOG = logging.getLogger(__name__)
@@ -139,13 +139,16 @@ class Counts:
         end = begin + _aligned(len(key)) + 8 * width
         if end > len(self._map):
             if not self._full:
-                _LOG.warning("the table of counts is full: %r and later ones count for this process alone", name)
+                _LOG.warning("the table of counts is full: %r and perhaps others count for this process alone", name)
             self._full = True
             self._cells[name] = memoryview(bytearray(8 * width)).cast("d")
             return
+        self._map[begin : min(end, begin + mmap.PAGESIZE)] = bytes(min(end - begin, mmap.PAGESIZE))  # see the last line
         _ROW.pack_into(self._map, self._read_to, len(key), width)
         self._map[begin : begin + len(key)] = key
-        _HEAD.pack_into(self._map, 0, end, self.secret)  # last: a process that is killed before it has added nothing
+        _HEAD.pack_into(
+            self._map, 0, end, self.secret
+        )  # last: a process that is killed before it leaves a name to overwrite
         self._read()
 
     def _read(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,8 +14,10 @@ import pytest
 import pytest_asyncio
 from fastapi import FastAPI
 
+from dtrag.counts import Counts
 from dtrag.delivery.api.app import create_app
-from dtrag.isolation.runs import IsolationRuns, arguments_of
+from dtrag.errors import Conflict
+from dtrag.isolation.runs import IsolationRun, IsolationRuns, arguments_of
 from dtrag.settings import Settings, environment_of
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
@@ -76,6 +79,22 @@ async def test_one_run_at_a_time_that_ends_with_the_service(settings: Settings) 
         assert_failure(await client.post("/isolation", json={"requests": 1}), 422)
     assert runs._task is not None
     assert runs._task.cancelled()
+
+
+async def test_another_worker_reads_the_run(settings: Settings, tmp_path: Path) -> None:
+    with (tmp_path / "counts").open("w+b") as file:
+        counts = [Counts(file.fileno(), seats=2, seat=seat) for seat in range(2)]
+        runs, others = IsolationRuns(printing(json.dumps(REPORT)), counts=counts[0]), IsolationRuns(counts=counts[1])
+        assert (others.last.state, runs.start(settings, {}).state, others.last.state) == ("never", "running", "running")
+        with pytest.raises(Conflict):
+            others.start(settings, {})
+        assert runs._task is not None
+        await runs._task
+        assert others.last == runs.last
+        assert others.last.outcome == "isolated"
+        runs.last = IsolationRun("running")
+        counts[1].vacate(0)  # its process was killed
+        assert others.last.state == "failed"
 
 
 def test_the_process_has_the_settings_of_the_service(settings: Settings) -> None:

@@ -19,11 +19,15 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from dtrag.adapters.postgres.connect import pool_size_of_worker
 from dtrag.adapters.postgres.server import server
 from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
+from dtrag.delivery.cli.checks import _service
 from dtrag.delivery.local_socket import FOLDER, SOCKET
+from dtrag.errors import InvalidInput
+from dtrag.settings import Settings
 from tests.api.conftest import SERVE, Served
-from tests.integration.cli_process import children
+from tests.integration.cli_process import Cli, children
 
 ENGINE = ("numpy", "onnxruntime", "psycopg", "fastapi", "uvicorn", "pydantic", "dtrag.app", "dtrag.assembly")
 
@@ -43,7 +47,7 @@ class Supervised(Served):
 
     def until(self, ready: Callable[[], bool]) -> None:
         """Return when it holds."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120  # for a busy machine
         while not ready():
             assert time.monotonic() < deadline, self._later_lines
             time.sleep(0.02)
@@ -190,6 +194,16 @@ def test_limits_count_for_both_workers_together(pool: Supervised, admin: str) ->
         assert statuses.count(429) == len(statuses) - statuses.count(401)
 
 
+def test_a_revoked_key_stops_at_once_in_both_workers(pool: Supervised, admin: str) -> None:
+    head = {"X-API-Key": admin}
+    with pool.one_client_each() as clients:
+        secret = clients[0].post("/keys", headers=head, json={"name": "brief"}).json()["secret"]
+        assert [client.get("/documents", headers={"X-API-Key": secret}).status_code for client in clients] == [200] * 2
+        assert clients[0].delete("/keys/brief", headers=head).status_code == 200
+        statuses = {client.get("/documents", headers={"X-API-Key": secret}).status_code for client in clients}
+        assert statuses <= {401, 429}  # by then this address may have sent too many wrong keys
+
+
 def answers(client: httpx2.Client, key: str) -> float:
     """How often `/openapi.json` was answered, by the metrics that one worker shows."""
     text = client.get("/metrics", headers={"X-API-Key": key}).text
@@ -250,6 +264,38 @@ def test_the_death_of_the_supervisor_ends_its_workers(pool: Supervised) -> None:
     running.process.kill()
     running.ended()
     running.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        (["--workers", "0"], {}, "Invalid value for '--workers'"),
+        (["--workers", "x"], {}, "Invalid value for '--workers'"),
+        ([], {"DTRAG_WORKERS": "0"}, "DTRAG_WORKERS is 0, but a service needs at least 1."),
+        ([], {"DTRAG_WORKERS": "two"}, "DTRAG_WORKERS is 'two', but must be a whole number of at least 0."),
+    ],
+)
+def test_a_wrong_number_of_workers(
+    tmp_path: Path, arguments: list[str], environment: dict[str, str], message: str
+) -> None:
+    ran = Cli(tmp_path).call("up", *arguments, **environment)
+    assert ran.code == 2
+    assert message in " ".join(ran.err.replace("│", " ").split())
+
+
+def test_doctor_says_how_many_workers_serve(pool: Supervised) -> None:
+    pool.until_complete()
+    settings = Settings.load(environ={}, data_dir=pool.folder, embedder="none")
+    assert [check.detail for check in _service(settings)] == ["running, 2 workers"]
+
+
+async def test_pools_of_workers_fit_into_the_connections(tmp_path: Path) -> None:
+    async def size(workers: int) -> int:
+        return await pool_size_of_worker(Settings.load(environ={}, data_dir=tmp_path, workers=workers))
+
+    assert [await size(workers) for workers in (2, 4, 6, 12)] == [4, 4, 2, 1]
+    with pytest.raises(InvalidInput, match="97 connections, which are too few for 13 workers"):
+        await size(13)
 
 
 def test_too_many_workers_for_the_database(pool: Supervised) -> None:

@@ -1,7 +1,8 @@
 """API keys of the HTTP service: creation, verification at every request, and revocation; sessions of the web page.
 
-Keys are cached for `KNOWN_S`. A key that another process revokes stops working within that time, one that this process
-revokes at once. A session replaces a key that was entered once by a cookie that scripts cannot read.
+Keys are cached for `KNOWN_S`. A key that another service or a command revokes stops working within that time, one that
+this service revokes at once, in all its processes. A session replaces a key that was entered once by a cookie that
+scripts cannot read.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dtrag.core.access.api_key import (
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.counts import Counts
 from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound, Unauthorized
 from dtrag.ports import Index, KeyStore, Recorder, SessionStore, unrecorded
 
@@ -80,11 +82,16 @@ class Keys:
         self._now = now
         self._monotonic = monotonic
         self._known: dict[str, tuple[Key | None, float]] = {}
-        self._revocations = 0
         self._needed: tuple[bool, float] | None = None
         self._public_origins: tuple[frozenset[str], float] | None = None
         self._noted: dict[uuid.UUID, datetime.datetime] = {}
         self._writing: set[asyncio.Task[None]] = set()
+        self.count_in(Counts())
+
+    def count_in(self, counts: Counts) -> None:
+        """Notice at once what the other processes of these counts change."""
+        self._changes = counts.row("changes of keys")
+        self._noticed = self._changes.total()
 
     async def create(
         self,
@@ -126,7 +133,7 @@ class Keys:
         )
         if not await self._store.add(key):
             raise Conflict(f"There is a key named {key.name!r} already. Choose another name, or revoke that one first.")
-        self._needed = self._public_origins = None
+        self._changes.own[0] += 1
         await self._changed(by, "keys.create", key)
         unresolved = grant.unresolved(taxonomy) if grant is not None else []
         return CreatedKey(key, secret, tuple(str(path) for path in unresolved))
@@ -140,18 +147,17 @@ class Keys:
         key = await self._store.revoke(name, self._now())
         if key is None:
             raise NotFound(f"There is no key {name[:MAX_NAME]!r} that is valid. {LIST_OF_KEYS}")
-        self._known.clear()
-        self._public_origins = None
-        self._revocations += 1
+        self._changes.own[0] += 1
         await self._changed(by, "keys.revoke", key)
         return key
 
     async def needed(self, sent: str | None = None) -> bool:
         """Whether callers need a key: once a key has been created, even if all are revoked.
 
-        A key that another process has created is noticed within `KNOWN_S`, and at once by a request that sends it: the
+        A key that a command has created is noticed within `KNOWN_S`, and at once by a request that sends it: the
         caller of a key must not have the access of a service without keys.
         """
+        self._follow()
         now = self._monotonic()
         if sent is not None and (prefix := prefix_of(sent)) is not None and await self._look_up(prefix) is not None:
             return True
@@ -161,6 +167,7 @@ class Keys:
 
     async def public_origins(self) -> frozenset[str]:
         """The origins of all valid public keys: a browser asks about an origin before it sends the key."""
+        self._follow()
         now = self._monotonic()
         if self._public_origins is None or now - self._public_origins[1] >= KNOWN_S:
             valid = [key for key in await self._store.every() if key.state(self._now()) == "valid"]
@@ -192,14 +199,21 @@ class Keys:
         """Wait until the times of last use are written."""
         await asyncio.gather(*self._writing, return_exceptions=True)
 
+    def _follow(self) -> None:
+        """Forget what was known before a key was created or revoked."""
+        if self._noticed != (changes := self._changes.total()):
+            self._noticed, self._needed, self._public_origins = changes, None, None
+            self._known.clear()
+
     async def _look_up(self, prefix: str) -> Key | None:
+        self._follow()
         now = self._monotonic()
         cached = self._known.get(prefix)
         if cached is not None and now - cached[1] < KNOWN_S:
             return cached[0]
-        revocations = self._revocations
+        changes = self._noticed
         key = await self._store.of_prefix(prefix)
-        if revocations != self._revocations:
+        if changes != self._changes.total():
             return await self._store.of_prefix(prefix)  # the first read may be from before the revocation
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()

@@ -7,12 +7,14 @@ import contextlib
 import json
 import logging
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from dtrag.core.response import response
+from dtrag.counts import CURRENT, Counts
 from dtrag.errors import Conflict
 from dtrag.settings import Settings, environment_of
 
@@ -20,6 +22,8 @@ State = Literal["never", "running", "finished", "failed"]
 COMMAND = (sys.executable, "-c", "from dtrag.delivery.cli.main import run; run()")
 LONGEST_S = 3_600.0
 """A run that takes longer is ended."""
+LONGEST_REPORT = 1 << 18
+"""Bytes of a report, compressed to a tenth."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -49,12 +53,38 @@ class IsolationRun:
 
 
 class IsolationRuns:
-    """Starts runs, one at a time. They end with the service."""
+    """Starts runs, one at a time among the processes that share `counts`. They end with their process."""
 
-    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+    def __init__(self, command: Sequence[str] = COMMAND, *, counts: Counts | None = None) -> None:
         self._command = command
         self._task: asyncio.Task[None] | None = None
-        self.last = IsolationRun()
+        counts = counts or Counts()
+        self._lock = counts.lock
+        self._running = counts.row(f"{CURRENT}isolation")
+        self._stored = counts.common("isolation", width=LONGEST_REPORT // 8).cast("B")
+
+    @property
+    def last(self) -> IsolationRun:
+        """The last run in any of the processes."""
+        with self._lock:
+            size = int.from_bytes(self._stored[:8])
+            stored = bytes(self._stored[8 : 8 + size])
+        run = IsolationRun(**json.loads(zlib.decompress(stored))) if stored else IsolationRun()
+        if run.state == "running" and not self._running.total():
+            return replace(run, state="failed", problem="The isolation test ended with its process. Start it again.")
+        return run
+
+    @last.setter
+    def last(self, run: IsolationRun) -> None:
+        values = {declared.name: getattr(run, declared.name) for declared in fields(run) if declared.init}
+        stored = zlib.compress(json.dumps(values).encode())
+        if len(stored) > LONGEST_REPORT - 8:
+            self.last = replace(run, state="failed", report=None, problem="The report is too long: see the command.")
+            return
+        with self._lock:
+            self._stored[:8] = len(stored).to_bytes(8)
+            self._stored[8 : 8 + len(stored)] = stored
+        self._running.own[0] = run.state == "running"
 
     def start(self, settings: Settings, options: Mapping[str, int | bool]) -> IsolationRun:
         """Start a run with these options of the command. Raises `Conflict` while one is running."""
@@ -69,6 +99,7 @@ class IsolationRuns:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        self._running.own[0] = 0.0
 
     async def _run(self, settings: Settings, arguments: Sequence[str]) -> None:
         report, problem = None, ""

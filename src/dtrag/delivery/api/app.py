@@ -198,6 +198,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.feedback.on_rating = service.telemetry.pipeline.rated
         service.opened.cases.on_feedback = service.telemetry.cases.voted
         service.opened.run.admission.count_in(service.counts)
+        service.opened.keys.count_in(service.counts)
         service.telemetry.admission.loads = service.opened.run.admission.loads
         await _warn_of_settings(service.opened)
         upload_folder = await asyncio.to_thread(uploads.UploadFolder.open, service.settings.data_dir)

@@ -50,7 +50,7 @@ class Service:
     limits: RequestLimits = field(init=False)
     page: BuiltPage | None = field(default_factory=built_page)
     """The built web page, if there is one."""
-    isolation: IsolationRuns = field(default_factory=IsolationRuns)
+    isolation: IsolationRuns = field(init=False)
     public_origins: frozenset[str] = frozenset()
     """Origins of its own pages behind a proxy."""
     _cases_measured: float = -math.inf
@@ -60,6 +60,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.telemetry, self.limits = Telemetry(self.counts), RequestLimits(self.counts)
+        self.isolation = IsolationRuns(counts=self.counts)
 
     @property
     def app(self) -> App:
