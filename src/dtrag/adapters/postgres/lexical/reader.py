@@ -102,7 +102,8 @@ class PostingReader:
         for row in await (await connection.execute(sql["corrections"], values, binary=True)).fetchall():
             corrections[row["correction_id"]] = correction_of(row)
         self._segments, self._editions, self._corrections = segments, editions, corrections
-        dated = await (await connection.execute(sql["validity"], binary=True)).fetchall()
+        [row] = await (await connection.execute(sql["validity"], binary=True)).fetchall()
+        spans, dated = bytes(row["spans"] or b""), self._now.editions
         await self._open_files()
         for segment in self._missing():
             if len(segment) < posting_files.SMALLEST:
@@ -110,7 +111,11 @@ class PostingReader:
         if self._missing():
             self._make()
         self._now = await asyncio.to_thread(
-            lambda: generation_of(list(segments.values()), list(corrections.values()), DatedPassages.of(dated))
+            lambda: generation_of(
+                list(segments.values()),
+                list(corrections.values()),
+                dated if dated.spans == spans else DatedPassages.of(spans),
+            )
         )
         self._tables = {key: table for key, table in self._tables.items() if key in segments}
         self._mapped &= segments.keys()

@@ -13,38 +13,45 @@ from typing import Any, TypeVar
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
-from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.lexical.rows import Correction
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.editions import ValidPassages
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.ranking.maxscore import damped_lengths
-from dtrag.core.ranking.segments import Segment, halves, quarters
+from dtrag.core.ranking.segments import Segment, quarters
 from dtrag.ports import valid_day
 
 ROWS = np.dtype(
     [("upper", "<u8"), ("lower", "<u8"), ("first", "<i4"), ("last", "<i4"), ("start", "<i4"), ("end", "<i4")]
 )
 """One row per span of passages: halves of the document id, passages, days since 1970-01-01; `end` is exclusive."""
+SENT = np.dtype([(name, form.newbyteorder(">")) for name, (form, *_) in (ROWS.fields or {}).items()])
+"""The same as PostgreSQL sends it."""
 OPEN = np.iinfo(np.int32).max
 EPOCH = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
 class DatedPassages:
-    """The validity of all dated passages. Between two of the `changes` the same passages are valid."""
+    """The validity of all dated passages. Between two of the `changes` the same passages are valid.
 
+    `rows` are ascending by document, and `upper` has the upper halves of their ids.
+    """
+
+    spans: bytes = b""
     rows: NDArray[np.void] = field(default_factory=lambda: np.empty(0, ROWS))
+    upper: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     changes: tuple[int, ...] = ()
-    by_document: Mapping[int, Sequence[ValidPassages]] = field(default_factory=dict)
+    _by_document: dict[int, Sequence[ValidPassages]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Iterable[DictRow]) -> DatedPassages:
-        """From rows of `validity` in sql/search.sql; with many editions it belongs in a thread."""
-        table = np.array([_row(row) for row in rows], ROWS)
-        days = np.unique(np.concatenate([table["start"], table["end"]]))
-        return cls(table, tuple(days[days < OPEN].tolist()), _by_document(table))
+    def of(cls, spans: bytes) -> DatedPassages:
+        """From the value of `validity` in sql/search.sql."""
+        rows = np.frombuffer(spans, SENT).astype(ROWS)
+        rows = rows[np.lexsort((rows["first"], rows["lower"], rows["upper"]))]
+        days = np.unique(np.concatenate([rows["start"], rows["end"]]))
+        return cls(spans, rows, rows["upper"].copy(), tuple(days[days < OPEN].tolist()))
 
     def period(self, day: date) -> int | None:
         """The number of the period that the day is in; None if all passages are valid in it."""
@@ -60,10 +67,23 @@ class DatedPassages:
         by_chunk_id: dict[str, ValidPassages] = {}
         for chunk_id in chunk_ids:
             document, _, ordinal = chunk_id.rpartition(":")
-            for part in self.by_document.get(int(document.replace("-", ""), 16), ()):
+            for part in self._of_document(int(document.replace("-", ""), 16)):
                 if part.first <= int(ordinal) <= part.last:
                     by_chunk_id[chunk_id] = part
         return by_chunk_id
+
+    def _of_document(self, number: int) -> Sequence[ValidPassages]:
+        """The spans of a document, made once."""
+        parts = self._by_document.get(number)
+        if parts is None:
+            upper, lower = np.uint64(number >> 64), number & 0xFFFF_FFFF_FFFF_FFFF
+            rows = self.rows[self.upper.searchsorted(upper, "left") : self.upper.searchsorted(upper, "right")]
+            parts = self._by_document[number] = [
+                ValidPassages(first, last, date.fromordinal(start + EPOCH), _until(end))
+                for _, of_row, first, last, start, end in rows.tolist()
+                if of_row == lower
+            ]
+        return parts
 
     def hidden(self, segment: Segment, period: int) -> NDArray[np.bool_] | None:
         """Which passages of a segment are not valid in a period; None: all are."""
@@ -91,18 +111,8 @@ class DatedPassages:
         return self.rows[(self.rows["start"] > day) | (self.rows["end"] <= day)]
 
 
-def _by_document(rows: NDArray[np.void]) -> dict[int, list[ValidPassages]]:
-    parts: dict[int, list[ValidPassages]] = {}
-    for upper, lower, first, last, start, end in rows.tolist():
-        until = None if end == OPEN else date.fromordinal(end + EPOCH)
-        part = ValidPassages(first, last, date.fromordinal(start + EPOCH), until)
-        parts.setdefault(upper << 64 | lower, []).append(part)
-    return parts
-
-
-def _row(row: DictRow) -> tuple[int, ...]:
-    end = OPEN if row["end"] < 0 else row["end"]
-    return (*halves(row["document_id"]), row["first"], row["last"], row["start"], end)
+def _until(end: int) -> date | None:
+    return None if end == OPEN else date.fromordinal(end + EPOCH)
 
 
 Bools = NDArray[np.bool_]
