@@ -305,7 +305,10 @@ def test_functions_of_the_owner(store: Store) -> None:
         " from pg_proc p join pg_language l on l.oid = prolang where pronamespace = 'dtrag'::regnamespace"
     )
     path = '{"search_path=dtrag, public, pg_temp"}'
-    of_caller = ((name, False, "plpgsql", None, False, True, False) for name in ("document_text", "passages_in_scope"))
+    of_caller = (
+        ("document_text", False, "sql", None, False, True, False),
+        ("passages_in_scope", False, "plpgsql", None, False, True, False),
+    )
     assert sorted(functions) == sorted(
         [
             *of_caller,  # the policies decide

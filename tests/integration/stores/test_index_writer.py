@@ -196,8 +196,10 @@ async def test_a_text_is_read_as_it_was_written_whatever_its_passages_cover(stor
     chance = random.Random(seed)
     documents = {}
     for number in range(40):
-        text = "".join(chance.choices("ab가😀\n ", k=chance.randint(1, 60)))
+        text = "".join(chance.choices("abc가😀\n " + "\x1e" * (number % 7 == 6), k=chance.randint(1, 60)))
         places = [sorted(chance.choices(range(len(text) + 1), k=2)) for _ in range(chance.randint(0, 6))]
+        if number % 5 == 4:
+            places = [[place, place + 1] for place in range(0, len(text), 2)]
         chunks = [Chunk(ordinal, start, end, text[start:end]) for ordinal, (start, end) in enumerate(places)]
         if chunks and number % 10 == 9:
             chunks[-1] = replace(chunks[-1], text="elsewhere")

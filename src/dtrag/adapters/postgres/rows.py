@@ -18,6 +18,8 @@ from dtrag.core.editions import Edition
 
 CHUNKS_PER_STATEMENT = 128
 """About 3 ms of work: a long document, or a batch, takes several statements."""
+SEPARATOR = "\x1e"
+"""Between the parts of a text that no passage contains."""
 _DOCUMENT = (
     "document_id", "source_id", "source_uri", "title", "content_type", "language", "node_id", "metadata", "text",
     "chunks", "characters", "fingerprint", "segment_id", "processed_at", "source_path", "search_name", "sort_title",
@@ -84,14 +86,18 @@ def _document_row(document: IndexedDocument, segment_id: uuid.UUID, now: datetim
 
 
 def _stored_text(document: IndexedDocument) -> str:
-    """What of the text no passage contains; all of it if a passage is no span of it (SQL function `document_text`)."""
+    """What of the text no passage contains (SQL function `document_text`).
+
+    All of it if a passage is no span of it, it contains the separator, or the length would not distinguish the two.
+    """
     text, reached, parts = document.document.text, 0, list[str]()
     for chunk in sorted((indexed.chunk for indexed in document.chunks), key=lambda chunk: (chunk.start, chunk.ordinal)):
         if text[chunk.start : chunk.end] != chunk.text:
             return text
         parts.append(text[reached : chunk.start])
         reached = max(reached, chunk.end)
-    return "".join([*parts, text[reached:]])
+    rest = SEPARATOR.join([*parts, text[reached:]])
+    return text if SEPARATOR in text or len(rest) == len(text) else rest
 
 
 def _edition_columns(edition: Edition | None) -> tuple[object, ...]:
