@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from dtrag.core.documents import Vector
 
 LEAST_RESCORED = 2_000
-"""Rows compared exactly at least; where no more count, all are. Of the 10 nearest of 11,750 Korean passages for 106
-questions (e5) 500 contained .962, 2,000 .995; of 16,028 English ones (MiniLM) .997 and 1.000."""
+"""Rows compared exactly at least; where no more count, all are. They contained .997 of the 10 nearest of 11,750 Korean
+passages (e5, 317 questions) and all of 16,028 English ones (MiniLM, 400), and no less in narrower scopes:
+`bench/search/recall.py`, 2026-11-24, bench/README.md. Of 1,000 rows it was .989 for e5."""
 RESCORED_PER_RESULT = 20
 """Rows compared exactly for each requested one: of the 100 nearest 2,000 contained .96 (e5) and .99 (MiniLM)."""
 RESCORED_SHARE = 0.02
