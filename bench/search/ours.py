@@ -19,6 +19,7 @@ from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import Chunk, IndexedChunk, IndexedDocument, ParsedDocument, document_id
 from dtrag.core.ranking.bm25 import LexicalQuery
+from dtrag.core.ranking.segments import quantised
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id
 from dtrag.core.text.questions import weighted_terms
@@ -112,7 +113,9 @@ class Dtrag(System):
                 self._numbers[f"{name}:0"] = number
                 if self._with_vectors:
                     self._embedder.vectors[text] = block.vectors[number - block.first]
-                chunk = IndexedChunk(Chunk(0, 0, len(text), text), "en", len(words), terms, counts.astype(np.float32))
+                chunk = IndexedChunk(
+                    Chunk(0, 0, len(text), text), "en", len(words), terms, quantised(counts.astype(np.float32))
+                )
                 document = ParsedDocument("", text, "text/plain")
                 yield IndexedDocument(name, name, f"bench:{number}", document, self.nodes[node], "en", b"x", (chunk,))
 

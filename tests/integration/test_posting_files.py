@@ -20,16 +20,18 @@ import pytest
 import pytest_asyncio
 
 from dtrag.adapters.postgres.connect import connect
-from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.lexical import merge, posting_files
 from dtrag.adapters.postgres.lexical import reader as lexical_reader
+from dtrag.adapters.postgres.lexical.rows import read_terms
 from dtrag.adapters.postgres.queries import Lock, try_lock
 from dtrag.app import App
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import LexicalQuery
-from dtrag.core.ranking.segments import DOCUMENTS
+from dtrag.core.ranking.posting_table import PassageTerms
+from dtrag.core.ranking.segments import DOCUMENTS, Segment
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.questions import weighted_terms
 from dtrag.delivery.api import app as api_app
@@ -335,11 +337,23 @@ async def test_postings_that_are_read_after_a_deletion_are_without_it(database: 
     assert fresh == await answers(await ready(index), "kettle refund 휴학 library", Scope.everything(), 1_000)
 
 
-async def test_a_merge_leaves_the_file_of_its_segment_and_none_of_others(database: Database) -> None:
+async def test_a_merge_leaves_the_file_of_its_segment_and_none_of_others(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also one that was written by a merge that did not end; but not while a merge goes on."""
     await fill(database, random.Random(10))
     await ready(PostgresIndex(database))
-    assert await merge.merge(database, 1)
+    next(iter(folder_of(database).iterdir())).unlink()
+    read: list[int] = []
+
+    async def reading(connection: Connection, segment: Segment, documents: range) -> PassageTerms:
+        read.append(len(documents))
+        return await read_terms(connection, segment, documents)
+
+    with monkeypatch.context() as watched:
+        watched.setattr(posting_files, "read_terms", reading)
+        assert await merge.merge(database, 1)
+    assert sum(read) == 20, "the documents of the file that is gone"
     index = PostgresIndex(database)
     await index.snapshot()
     assert index._postings._mapped == index._postings._segments.keys()

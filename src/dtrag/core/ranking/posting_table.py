@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.core.ranking.maxscore import DENSE_SHARE, Postings, damped_lengths, impacts
 from dtrag.core.ranking.segments import Segment
+
+PART_POSTINGS = 1_000_000
+"""Postings of another table that are taken at a time: about 40 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +74,53 @@ class PostingTable:
 
         Raises `ValueError` when the segment does not count them.
         """
-        if not len(passages.terms):
-            return
+        if not len(passages.terms) == len(passages.frequencies) == passages.sizes.sum():
+            raise ValueError("passages have other numbers of terms and of frequencies")
         order = _by_term(passages.terms)
-        terms, frequencies = passages.terms[order], passages.frequencies[order]
-        chunks = np.repeat(passages.numbers, passages.sizes)[order]
-        begins = np.flatnonzero(np.concatenate([[True], terms[1:] != terms[:-1]]))
+        terms = passages.terms[order]
+        begins = np.flatnonzero(np.concatenate([np.ones(min(1, len(terms)), bool), terms[1:] != terms[:-1]]))
         counts = np.diff(begins, append=len(terms))
-        places = np.minimum(segment.term_ids.searchsorted(terms[begins]), len(segment.term_ids) - 1)
+        chunks = np.repeat(passages.numbers, passages.sizes)
+        self._put(segment, terms[begins], counts, chunks[order], passages.frequencies[order])
+
+    def append(self, segment: Segment, other: Segment, table: PostingTable, first: int) -> None:
+        """As `take`, of all passages of another segment with this table, which are here from the number `first` on."""
+        there = np.flatnonzero((table.starts >= 0) & (table.counts > 0))
+        ends = np.cumsum(table.counts[there], dtype=np.int64)
+        for edge in np.split(there, np.searchsorted(ends, np.arange(PART_POSTINGS, ends[-1:].sum(), PART_POSTINGS))):
+            counts = table.counts[edge]
+            places = _spread(table.starts[edge], counts)
+            self._put(
+                segment, other.term_ids[edge], counts, table.chunks[places] + np.int32(first), table.frequencies[places]
+            )
+        common = np.flatnonzero((table.starts < 0) & (table.counts > 0))
+        dense = table.dense[-1 - table.starts[common]]
+        rows, chunks = dense.nonzero()
+        numbers = chunks.astype(np.int32) + np.int32(first)
+        self._put(segment, other.term_ids[common], table.counts[common], numbers, dense[rows, chunks])
+
+    def _put(
+        self,
+        segment: Segment,
+        terms: NDArray[np.int32],
+        counts: NDArray[np.integer[Any]],
+        chunks: NDArray[np.int32],
+        frequencies: NDArray[np.uint8],
+    ) -> None:
+        """Add postings that are grouped by term; `counts` are the sizes of the groups."""
+        if not len(terms):
+            return
+        places = np.minimum(segment.term_ids.searchsorted(terms), len(segment.term_ids) - 1)
         counted = self.counts[places] + counts
-        if (segment.term_ids[places] != terms[begins]).any() or (counted > segment.frequencies[places]).any():
+        if (segment.term_ids[places] != terms).any() or (counted > segment.frequencies[places]).any():
             raise ValueError("passages have terms that their segment does not count")
+        begins = np.cumsum(counts, dtype=np.int64) - counts
         weights = impacts(frequencies, damped_lengths(segment, self.means)[chunks])
         self.highest[places] = np.maximum(self.highest[places], np.maximum.reduceat(weights, begins))
         for term in np.flatnonzero(self.starts[places] < 0).tolist():
             own = slice(begins[term], begins[term] + counts[term])
             self.dense[-1 - self.starts[places[term]], chunks[own]] = frequencies[own]
-        targets = np.repeat(self.starts[places] + self.counts[places] - begins, counts) + np.arange(len(terms))
+        targets = _spread(self.starts[places] + self.counts[places], counts)
         is_sparse = np.repeat(self.starts[places] >= 0, counts)
         self.chunks[targets[is_sparse]] = chunks[is_sparse]
         self.frequencies[targets[is_sparse]] = frequencies[is_sparse]
@@ -118,6 +152,12 @@ class PostingTable:
         if start < 0:
             return Postings(count, None, self.dense[-1 - start], highest)
         return Postings(count, self.chunks[start : start + count], self.frequencies[start : start + count], highest)
+
+
+def _spread(starts: NDArray[np.int64], counts: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """The numbers of the members of groups: `counts[0]` numbers from `starts[0]` on, and so on."""
+    ends = np.cumsum(counts, dtype=np.int64)
+    return np.repeat(starts - ends + counts, counts) + np.arange(counts.sum())
 
 
 def _by_term(terms: NDArray[np.int32]) -> NDArray[np.intp]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dtrag.core.ranking import posting_table
 from dtrag.core.ranking.maxscore import DENSE_SHARE, damped_lengths, impacts, stretch
 from dtrag.core.ranking.posting_table import PassageTerms, PostingTable
-from dtrag.core.ranking.segments import ForwardRow, build
+from dtrag.core.ranking.segments import ForwardRow, build, merged
 from tests.rounds import seeds
 from tests.unit.core.ranking.test_maxscore import collection, table_of, terms_of
 
@@ -58,6 +60,28 @@ def test_a_table_is_the_postings_of_passages_in_parts_of_any_size(seed: int) -> 
     assert len(segment) < 300 or kinds == {True, False}
 
 
+@pytest.mark.parametrize("seed", seeds(8))
+def test_tables_are_joined_to_the_table_of_all_passages(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    monkeypatch.setattr(posting_table, "PART_POSTINGS", chance.choice((1, 50, 10_000)))
+    parts = [collection(chance, chance.choice((1, 40, 300)), 40) for _ in range(chance.randint(1, 4))]
+    tables = [table_of(rows) for rows in parts]
+    whole, expected = table_of([row for rows in parts for row in rows])
+    head = merged(uuid.uuid4(), [segment for segment, _ in tables], [np.empty(0, np.intp)] * len(parts))
+    joined, first = PostingTable.empty(head), 0
+    for rows, (segment, table) in zip(parts, tables, strict=True):
+        if chance.random() < 0.7:
+            joined.append(head, segment, table, first)
+        else:
+            passages = terms_of(rows, range(len(rows)))
+            joined.take(head, replace(passages, numbers=passages.numbers + np.int32(first)))
+        first += len(rows)
+    assert head.term_ids.tolist() == whole.term_ids.tolist()
+    assert head.frequencies.tolist() == whole.frequencies.tolist() and joined.means == expected.means
+    for name in ("starts", "counts", "chunks", "frequencies", "dense", "highest"):
+        assert getattr(joined, name).tobytes() == getattr(expected, name).tobytes(), name
+
+
 def test_terms_above_16_bits_are_in_order() -> None:
     chance = random.Random(1)
     held = [np.array(sorted(chance.sample(range(1_000_000_000), 50)), np.int32) for _ in range(30)]
@@ -86,3 +110,5 @@ def test_passages_that_the_segment_does_not_count_are_refused(terms: list[int]) 
     )
     with pytest.raises(ValueError, match="does not count"):
         table.take(segment, wrong)
+    with pytest.raises(ValueError, match="other numbers"):
+        table.take(segment, replace(wrong, frequencies=np.ones(9, np.uint8)))

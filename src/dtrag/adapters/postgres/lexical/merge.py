@@ -18,7 +18,7 @@ from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_row
 from dtrag.adapters.postgres.lexical import posting_files
-from dtrag.adapters.postgres.lexical.posting_files import name_of, read_heads, read_table, write_table
+from dtrag.adapters.postgres.lexical.posting_files import join_tables, name_of, read_heads, read_table, write_table
 from dtrag.adapters.postgres.lexical.rows import (
     Correction,
     correction_of,
@@ -80,7 +80,7 @@ async def _inputs(connection: Connection, corrections: Sequence[Correction], mos
     sizes = {row["segment_id"]: row["passages"] for row in rows}
     overdue = any(datetime.now(UTC) - row.created_at > LONGEST_CORRECTED for row in corrections)
     worn = await _worn(connection, sizes, corrections, 0.0 if overdue else WORN_SHARE)
-    return await read_heads(connection, dict.fromkeys([*chosen_for_merge(sizes, most), *worn]))
+    return sorted(await read_heads(connection, dict.fromkeys([*chosen_for_merge(sizes, most), *worn])), key=len)
 
 
 def chosen_for_merge(sizes: Mapping[Name, int], most: int) -> list[Name]:
@@ -133,14 +133,14 @@ async def _merged(
     head = await asyncio.to_thread(merged, uuid.uuid4(), inputs, removed)
     any_removed, files, dropped = any(map(len, removed)), database.files, LexicalStatistics()
     is_large = files is not None and len(head) >= posting_files.SMALLEST
-    if any_removed or is_large:
-        table = await read_table(connection, head)
-        if any_removed:
-            head, table = table.without_absent(head)
-            every = LexicalStatistics.merged([segment.statistics() for segment in inputs])
-            dropped = every.without(head.statistics())
-        if files is not None and is_large:
-            await asyncio.to_thread(write_table, files, head, table)
+    if any_removed:
+        head, table = (await read_table(connection, head)).without_absent(head)
+        every = LexicalStatistics.merged([segment.statistics() for segment in inputs])
+        dropped = every.without(head.statistics())
+    elif files is not None and is_large:
+        table = await join_tables(connection, files, head, inputs)
+    if files is not None and is_large:
+        await asyncio.to_thread(write_table, files, head, table)
     return head, dropped
 
 

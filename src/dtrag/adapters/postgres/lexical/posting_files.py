@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -60,17 +60,50 @@ async def read_table(connection: Connection, segment: Segment) -> PostingTable:
     Raises `DatabaseDamaged` when rows and segment contradict each other.
     """
     table = await asyncio.to_thread(PostingTable.empty, segment)
-    firsts = np.searchsorted(segment.first, np.arange(0, len(segment), PART_PASSAGES))
-    edges = np.unique([*firsts.tolist(), len(segment.documents)]).tolist()
+    await _take_rows(connection, segment, table, range(len(segment.documents)))
+    return table
+
+
+async def join_tables(
+    connection: Connection, files: SearchFiles, segment: Segment, inputs: Sequence[Segment]
+) -> PostingTable:
+    """As `read_table`, for a segment of all documents of the inputs, in this order: from those files that there are."""
+    table = await asyncio.to_thread(PostingTable.empty, segment)
+    begin = beyond = passages = 0
+    for part in inputs:
+        known = await asyncio.to_thread(open_table, files, part)
+        if known is not None:
+            await _take_rows(connection, segment, table, range(begin, beyond))
+            with _damage():
+                await asyncio.to_thread(table.append, segment, part, known, passages)
+            begin = beyond + len(part.documents)
+        beyond += len(part.documents)
+        passages += len(part)
+    await _take_rows(connection, segment, table, range(begin, beyond))
+    return table
+
+
+async def _take_rows(connection: Connection, segment: Segment, table: PostingTable, rows: range) -> None:
+    """Take the terms of these documents of a segment into its table."""
+    if not rows:
+        return
+    begin, end = segment.first[rows.start], segment.first[rows[-1]] + 1
+    edges = np.searchsorted(segment.first, np.arange(begin, end, PART_PASSAGES))
+    edges = np.unique([*edges.tolist(), rows.stop]).tolist()
     taking: list[Coroutine[Any, Any, None]] = []
-    try:
+    with _damage():
         for first, beyond in itertools.pairwise(edges):
             passages, *_ = await asyncio.gather(read_terms(connection, segment, range(first, beyond)), *taking)
             taking = [asyncio.to_thread(table.take, segment, passages)]
         await asyncio.gather(*taking)
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    try:
+        yield
     except ValueError as error:
         raise DatabaseDamaged(reason=f"in the index of words, {error}.") from error
-    return table
 
 
 @asynccontextmanager
