@@ -291,12 +291,11 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
         if len(match["name"]) <= LONGEST_NAME and not _is_head(text):
             yield match["name"], ""
         return
-    end = 0
-    entries = []
-    for match in _ENTRY.finditer(text):
-        if text[end : match.start()].strip(" |"):
+    place, entries = 0, []
+    while (place := len(text) - len(text[place:].lstrip(" |"))) < len(text):
+        match = _ENTRY.match(text, place)  # a row has nothing but entries: a search would try every start
+        if match is None:
             return
-        end = match.end()
+        place = match.end()
         entries.append((match["name"].strip(), match["code"]))
-    if not text[end:].strip(" |"):
-        yield from entries
+    yield from entries

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument
 from dtrag.core.page_starts import page_at
+from dtrag.regulations.korean.book import read_contents
+from dtrag.regulations.korean.heads import DocumentLine
 from dtrag.regulations.korean.structure import split
 
 LEAVE = """휴학규정
@@ -424,3 +426,23 @@ def test_pages_count_from_the_beginning_of_each_regulation_of_a_book() -> None:
     first, last = list(book or ())
     assert [first.chunks[0].metadata["page"], last.chunks[0].metadata["page"]] == [1, 3]
     assert {chunk.metadata["page"] for chunk in last.chunks} == {3}
+
+
+@pytest.mark.parametrize(
+    ("row", "entries"),
+    [
+        ("가 규정 1-1-1", {"가 규정": "1-1-1"}),
+        ("| 가 규정 1-1-1 | 마 규정 [폐지] 1-1-2 |", {"가 규정": "1-1-1", "마 규정": "1-1-2"}),
+        ("가 규정 ..... 1-1-1 마 규정 1-2", {"가 규정": "1-1-1", "마 규정": "1-2"}),
+        ("가 규정 1-1-1 외 3", {}),
+        ("가 규정 1-1-1 | 마 규정 1-1-2 | 3", {}),
+        ("\t가 규정 1-1-1", {}),
+        ("가 규정1-1-1", {}),
+        (" | | ", {}),
+    ],
+)
+def test_a_row_of_the_contents_has_nothing_but_entries(row: str, entries: dict[str, str]) -> None:
+    texts = (row, "나 규정 2-1-1", "다 규정 2-1-2", "라 규정 2-1-3")
+    contents = read_contents([DocumentLine(0, len(text), text) for text in texts])
+    assert contents.rows == frozenset(range(0 if entries else 1, len(texts)))
+    assert {name: contents.code(name, 0) for name in ("가 규정", "마 규정") if contents.knows(name)} == entries
