@@ -159,7 +159,7 @@ def _closest(distances: NDArray[np.uint16], most: int) -> Rows:
     """The places of the `most` smallest, ascending; of those equal to the last one at most three times as many."""
     last = np.partition(distances, most - 1)[most - 1]
     places = np.flatnonzero(distances <= last)
-    if len(places) <= 4 * most:
+    if len(places) <= 3 * most:
         return places
     return np.sort(np.concatenate([np.flatnonzero(distances < last), np.flatnonzero(distances == last)[: 3 * most]]))
 
