@@ -70,7 +70,7 @@ from dtrag.pipeline.run_context import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
-from dtrag.regulations.collection_reader import CollectionReader, read_ahead
+from dtrag.regulations.collection_reader import CollectionReader, IndexReading, read_ahead
 from dtrag.regulations.korean import structure
 from dtrag.regulations.lexicon import LexiconReader, OwnLexicon
 from dtrag.regulations.service import Regulations
@@ -201,6 +201,7 @@ class App:
 
     def _open_search(self, stores: Stores, reranker: Reranker | None) -> None:
         collections = self._collections = CollectionReader(stores.regulations)
+        self._index_reading = IndexReading(self.index, collections)
         self.engine = search_engine(
             self.settings,
             self.index,
@@ -289,6 +290,7 @@ class App:
 
     async def __aexit__(self, *exception: object) -> None:
         current_app.closed(self)
+        await self._index_reading.close()
         await self.mcp.close()
         await self.retention.close()
         await self.index.close()
@@ -420,6 +422,7 @@ class App:
             read_with=read_with,
         )
         self.vectors.wake()
+        self._index_reading.wake()
         report.seconds = time.perf_counter() - started
         report.note_editions(datetime.now().astimezone().date())
         if report.waiting:
@@ -582,6 +585,7 @@ class App:
         within, _ = await self._resolved(scope)
         if not await self._writer.delete(_document_uuid(document_id), within):
             raise NotFound(kind="document", name=document_id[:60])
+        self._index_reading.wake()
 
     async def select_documents(
         self, targets: Sequence[str], category: Sequence[str] | str | None = None, *, scope: Viewer | None = None

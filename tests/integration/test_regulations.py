@@ -510,3 +510,20 @@ async def test_hops_start_from_passages_of_the_open_app(app: App, monkeypatch: p
 def test_an_engine_explains_what_a_wrong_index_is() -> None:
     with pytest.raises(InvalidInput, match=r"db_manager is a str, which is not an index. Pass .*db_manager=app.index"):
         dtrag.HybridSearchEngine(db_manager="postgresql://localhost/x")  # type: ignore[arg-type]
+
+
+async def test_the_index_is_read_again_after_a_write(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await app._collections.read(await app.index.snapshot(), EVERYTHING)
+    (tmp_path / "new.md").write_text("# 도서관규정\n\n제1조(목적) 이 규정은 도서관의 운영을 정한다.", "utf-8")
+    await app.ingest([tmp_path])
+    before = app.index.latest
+    task = app._index_reading._task
+    assert before is not None
+    assert task is not None
+    await asyncio.wait_for(task, 30)
+    latest = app.index.latest
+    assert latest is not None
+    assert latest.generation > before.generation
+    monkeypatch.setattr(app._collections.store, "versions", None)  # nothing is left to read
+    assert await app._collections.read(latest, EVERYTHING)
+    assert await app.index.snapshot() is latest

@@ -1,6 +1,7 @@
 """Reads and caches the regulations that a caller may see, as citations need them: names and outlines, no texts.
 
-`read_ahead` fills the caches, so that the first questions are as fast as later ones.
+`read_ahead` fills the caches at the start and `IndexReading` after a write, so that the first questions are as fast as
+later ones.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 
 from cachetools import LRUCache
@@ -15,6 +17,7 @@ from cachetools import LRUCache
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import SearchResult
 from dtrag.core.provisions import RegulationText
+from dtrag.errors import DtragError
 from dtrag.ports import Index, IndexSnapshot, RegulationStore, valid_day
 from dtrag.regulations.citation_hops import read_cited_names
 from dtrag.regulations.dated_texts import addendum_of
@@ -51,6 +54,11 @@ class CollectionReader:
     def store(self) -> RegulationStore:
         """Where the regulations are read from."""
         return self._store
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a collection was read in this process."""
+        return bool(self._collections)
 
     async def read(self, snapshot: IndexSnapshot, scope: Scope) -> Collection:
         """The regulations in scope."""
@@ -115,6 +123,45 @@ def _digest(versions: Mapping[uuid.UUID, bytes]) -> bytes:
 
 def _without_texts(texts: Sequence[RegulationText]) -> list[Regulation]:
     return [Regulation.of(text) for text in texts]
+
+
+SETTLED_SECONDS = 0.1
+"""Time after a write until the index is read again: several writes are read at once."""
+
+
+class IndexReading:
+    """Reads the index, and the collection of regulations, in the background after a write of this process.
+
+    The next question then finds them read. A process that has not searched reads nothing.
+    """
+
+    def __init__(self, index: Index, collections: CollectionReader) -> None:
+        self._index = index
+        self._collections = collections
+        self._is_stale = False
+        self._task: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Something was written."""
+        self._is_stale = self._index.latest is not None
+        if self._is_stale and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._read())
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def _read(self) -> None:
+        while self._is_stale:
+            await asyncio.sleep(SETTLED_SECONDS)
+            self._is_stale = False
+            with suppress(DtragError, TimeoutError):  # the next question reads them, or reports why not
+                snapshot = await self._index.snapshot()
+                await self._index.statistics((), EVERYTHING)
+                if self._collections.in_use:
+                    await self._collections.read(snapshot, EVERYTHING)
 
 
 ANALYSED_AT_ONCE = 50
