@@ -43,6 +43,8 @@ _KINDS = {"article": _ARTICLE, "hangul": "[가-힣]+", "cjk": f"[{CJK}]+", "lati
 _TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
 _ANY_TOKEN, _ASCII_TOKEN = re.compile("|".join(_KINDS.values())), re.compile(_LATIN)
 """Without groups: `findall` gives the tokens."""
+LONGEST_KEPT = 32
+"""Characters of a token whose terms are remembered: a run of Chinese takes 130 bytes for each of its characters."""
 _PART = re.compile(r"[a-z0-9]+")
 _IDENTIFIER = re.compile(r"\d|[._+#/&]")
 _stemmer = Stemmer.Stemmer("english")
@@ -116,12 +118,18 @@ def terms(text: str) -> list[str]:
     one character gives itself); identifiers (`BM25`, `제12조의2`, `text-embedding-3-small`) are kept, in addition to
     their parts.
     """
-    return [term for token in _tokens(text) for term in _token_terms(token)]
+    return [
+        term
+        for token in _tokens(text)
+        for term in (_token_terms(token) if len(token) <= LONGEST_KEPT else _terms_of(token))
+    ]
 
 
 def term_ids(text: str) -> Iterator[int]:
     """The ids of `terms(text)`, in order, in half the time."""
-    return chain.from_iterable(map(_token_ids, _tokens(text)))
+    return chain.from_iterable(
+        _token_ids(token) if len(token) <= LONGEST_KEPT else map(term_id, _terms_of(token)) for token in _tokens(text)
+    )
 
 
 def _tokens(text: str) -> list[str]:
@@ -150,8 +158,7 @@ class Analyzer:
         return Counter(ids if self.more is None else chain(ids, map(term_id, self.more(text))))
 
 
-@functools.lru_cache(maxsize=50_000)
-def _token_terms(token: str) -> tuple[str, ...]:
+def _terms_of(token: str) -> tuple[str, ...]:
     match = _TOKEN.match(token)
     kind = match.lastgroup if match else None
     if kind in {"hangul", "cjk"}:
@@ -161,9 +168,12 @@ def _token_terms(token: str) -> tuple[str, ...]:
     return ("".join(token.split()),)
 
 
+_token_terms = functools.lru_cache(maxsize=50_000)(_terms_of)
+
+
 @functools.lru_cache(maxsize=50_000)
 def _token_ids(token: str) -> tuple[int, ...]:
-    return tuple(map(term_id, _token_terms(token)))
+    return tuple(map(term_id, _terms_of(token)))
 
 
 def _latin(token: str) -> tuple[str, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import random
 import re
+import tracemalloc
 import unicodedata
 from collections import Counter
 
@@ -19,6 +22,7 @@ from dtrag.core.text.analysis import (
     normalise,
     sentences,
     term_id,
+    term_ids,
     terms,
 )
 
@@ -243,3 +247,20 @@ def test_sentences_are_trimmed_spans_in_order_that_cover_everything_but_white_sp
 def test_a_long_run_of_initials_is_one_sentence_however_long() -> None:
     text = "A. " * 100_000
     assert list(sentences(text)) == [(0, len(text) - 1)]
+
+
+def test_terms_of_long_runs_are_not_remembered() -> None:
+    """A corpus in Chinese, whose runs are as long as a passage, would fill the memory of the process."""
+    alphabet = [chr(0x4E00 + number) for number in range(40)]
+    runs = ["".join(random.Random(seed).choices(alphabet, k=2_000)) for seed in range(100)]
+    assert all(list(term_ids(run)) == [term_id(term) for term in terms(run)] for run in runs)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for run in runs:
+            assert Analyzer().counts(f"{run}丁").total() == len(terms(f"{run}丁")) == 2_000
+        gc.collect()
+        remembered, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert remembered < 1_000_000
