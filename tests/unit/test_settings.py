@@ -11,7 +11,7 @@ import pytest
 
 from dtrag import settings as module
 from dtrag.errors import InvalidInput
-from dtrag.settings import FLAGS, Flag, Settings, answer_settings, default_data_dir, flag
+from dtrag.settings import FLAGS, Flag, Settings, answer_settings, default_data_dir, environment_of, flag
 from tests.cases import each
 
 NAMES = [declared.name for declared in dataclasses.fields(Settings)]
@@ -37,6 +37,13 @@ def test_an_override_wins_over_the_environment_and_none_is_not_given() -> None:
     loaded = Settings.load(environ=environ, port=9100, host=None)
     assert (loaded.port, loaded.host, loaded.embedder) == (9100, "0.0.0.0", "auto")
     assert Settings.load(environ={}, port="9200", pool_size=0).port == 9200
+
+
+def test_the_environment_of_a_child_has_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DTRAG_PORT", "9000")
+    monkeypatch.setenv("DTRAG_POOL_SIZE", "3")
+    settings = Settings.load(port=8001, workers=2)  # an option that restores the default
+    assert Settings.load(environ=environment_of(settings)) == settings
 
 
 def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
