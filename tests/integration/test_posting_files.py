@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -367,6 +368,27 @@ async def test_a_merge_leaves_the_file_of_its_segment_and_none_of_others(
         assert left.exists()
     await posting_files.make_files(database)
     assert {path.name for path in folder_of(database).iterdir()} == names
+
+
+async def test_a_search_does_not_wait_for_a_merge_even_with_a_single_connection(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connect(replace(settings, pool_size=1)) as database:
+        await fill(database, random.Random(8))
+        index = await ready(PostgresIndex(database))
+        before = await answers(index, "kettle 도서관", Scope.everything(), 10)
+        merging, searched = merge._merged, []
+
+        async def merged(*arguments: Any) -> Any:
+            async with asyncio.timeout(5):
+                await index.snapshot()
+                searched.append(await answers(index, "kettle 도서관", Scope.everything(), 10))
+            return await merging(*arguments)
+
+        monkeypatch.setattr(merge, "_merged", merged)
+        assert await merge.merge(database, 1)
+        assert searched == [before]
+        await index.close()
 
 
 async def test_space_of_merged_heads_is_used_again(database: Database, store: Store) -> None:
