@@ -24,6 +24,7 @@ from dtrag.adapters.postgres.server import server
 from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
 from dtrag.delivery.cli.checks import _service
 from dtrag.delivery.local_socket import FOLDER, SOCKET
+from dtrag.delivery.workers import pause_s
 from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 from tests.api.conftest import SERVE, Served
@@ -264,6 +265,39 @@ def test_the_death_of_the_supervisor_ends_its_workers(pool: Supervised) -> None:
     running.process.kill()
     running.ended()
     running.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
+class OfAnInterpreter(Supervised):
+    """Its workers are started with the program `interpreter`, which a test may take away."""
+
+    def __init__(self, folder: Path, interpreter: Path) -> None:
+        self.program = f"import sys; sys.executable = {str(interpreter)!r}\n{Supervised.program}"
+        super().__init__(folder)
+
+
+def test_a_process_that_cannot_be_started_is_tried_again(pool: Supervised, tmp_path: Path) -> None:
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    interpreter.chmod(0o700)
+    running = OfAnInterpreter(pool.folder, interpreter)
+    try:
+        running.until(lambda: len(running.workers()) == 2 and running.client.get("/readyz").status_code == 200)
+        before = running.workers()
+        taken = interpreter.rename(tmp_path / "taken")
+        running.process.send_signal(signal.SIGHUP)
+        running.until(lambda: any("are not replaced" in line for line in running._later_lines))
+        os.kill(min(before), signal.SIGKILL)
+        running.until(lambda: any("did not start, which is tried again" in line for line in running._later_lines))
+        assert httpx2.get(f"{running.address}/livez").status_code == 200
+        taken.rename(interpreter)
+        running.until(lambda: len(running.workers()) == 2)
+    finally:
+        code, lines = running.stop()
+    assert (code, "Traceback" in lines) == (0, False)
+
+
+def test_pauses_between_failed_workers_grow_up_to_a_limit() -> None:
+    assert [pause_s(failures) for failures in (0, 1, 2, 3, 20, 10_000)] == [0, 0.5, 1, 2, 30, 30]
 
 
 @pytest.mark.parametrize(

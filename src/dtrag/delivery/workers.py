@@ -85,7 +85,7 @@ class WorkerPool:
         self._listener = listener
         self._on_listening = on_listening
         self._workers: list[Worker] = []
-        self._pauses = 0
+        self._failures = 0
         self._changed = asyncio.Event()
         self._renewal = False
         self._stopping = asyncio.Event()
@@ -147,8 +147,7 @@ class WorkerPool:
     async def _complete(self) -> None:
         """Start workers until there are enough; pause longer and longer between those that fail."""
         while len(self._active()) < self._settings.workers:
-            if self._pauses:
-                await asyncio.sleep(min(LONGEST_PAUSE_S, 0.25 * 2**self._pauses))
+            await asyncio.sleep(pause_s(self._failures))
             try:
                 await self._started()
             except DtragError as error:
@@ -171,7 +170,11 @@ class WorkerPool:
         """A new worker that serves. Raises what it reports, or `WorkerFailed`."""
         if self._stopping.is_set():
             raise asyncio.CancelledError
-        worker = self._spawn(first=first)
+        try:
+            worker = self._spawn(first=first)
+        except OSError as error:  # no memory or descriptor left, or an update that is replacing the interpreter
+            self._failures += 1
+            raise WorkerFailed(f"A process of a worker cannot be started: {error}.") from error
         serving = asyncio.create_task(worker.serving.wait())
         assert worker.ended is not None  # noqa: S101 - set by `_spawn`
         await asyncio.wait({serving, worker.ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -213,7 +216,7 @@ class WorkerPool:
         if worker.retired or self._stopping.is_set():
             return
         lived = time.monotonic() - worker.started
-        self._pauses = 0 if lived > PROVEN_S else self._pauses + 1
+        self._failures = 0 if lived > PROVEN_S else self._failures + 1
         if worker.serving.is_set():
             ended = (worker.process.pid, worker.process.returncode)
             _LOG.warning("worker %d has ended with code %d, another one is started", *ended)
@@ -242,6 +245,11 @@ class WorkerPool:
 
     def _number(self) -> str:
         return f"{self._settings.workers} workers"
+
+
+def pause_s(failures: int) -> float:
+    """Seconds before the next worker is started, after so many in succession that failed."""
+    return min(LONGEST_PAUSE_S, 0.25 * 2 ** min(failures, 10)) if failures else 0.0
 
 
 def supervise(settings: Settings, on_listening: Callable[[str], None] | None = None) -> int:
