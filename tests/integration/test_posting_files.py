@@ -491,6 +491,26 @@ async def test_a_merge_of_other_segments_does_not_postpone_it(
     assert age >= timedelta(minutes=50), "both were folded into one"
 
 
+async def test_deleted_documents_leave_segments_of_every_size(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worn segment beside others to merge: together they would be larger than any that is merged again."""
+    monkeypatch.setattr(merge, "LARGEST", 40)
+    monkeypatch.setattr(merge, "LONGEST_CORRECTED", timedelta(0))
+    writer, documents = PostgresWriter(database), [indexed_document(f"toy:{n}", ["kettle"]) for n in range(76)]
+    for start, end in ((0, 38), (38, 57), (57, 76)):
+        await writer.write(documents[start:end])
+    for number in (0, 40):
+        await writer.delete(documents[number].document_id, Scope.everything())
+        await merge.merge_all(database)
+        assert store.rows("select count(*) from lexical_corrections") == [(0,)]
+    assert max(size for (size,) in store.rows("select passages from lexical_segments")) <= 40
+    monkeypatch.setattr(merge, "LARGEST", 30)
+    await writer.delete(documents[1].document_id, Scope.everything())
+    await merge.merge_all(database)
+    assert store.rows("select count(*) from lexical_corrections") == [(0,)]
+
+
 async def test_a_service_forgets_what_was_deleted(
     app: App, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -79,8 +79,9 @@ async def _inputs(connection: Connection, corrections: Sequence[Correction], mos
     rows = await fetch(connection, queries("search")["segment_sizes"])
     sizes = {row["segment_id"]: row["passages"] for row in rows}
     overdue = any(datetime.now(UTC) - row.created_at > LONGEST_CORRECTED for row in corrections)
-    worn = await _worn(connection, sizes, corrections, 0.0 if overdue else WORN_SHARE)
-    return sorted(await read_heads(connection, dict.fromkeys([*chosen_for_merge(sizes, most), *worn])), key=len)
+    chosen = chosen_for_merge(sizes, most)
+    worn = await _worn(connection, sizes, corrections, chosen, 0.0 if overdue else WORN_SHARE)
+    return sorted(await read_heads(connection, [*chosen, *worn]), key=len)
 
 
 def chosen_for_merge(sizes: Mapping[Name, int], most: int) -> list[Name]:
@@ -106,16 +107,23 @@ def chosen_for_merge(sizes: Mapping[Name, int], most: int) -> list[Name]:
 
 
 async def _worn(
-    connection: Connection, sizes: Mapping[uuid.UUID, int], corrections: Sequence[Correction], share: float
+    connection: Connection,
+    sizes: Mapping[uuid.UUID, int],
+    corrections: Sequence[Correction],
+    chosen: Sequence[uuid.UUID],
+    share: float,
 ) -> list[uuid.UUID]:
-    """Segments with a larger share of deleted passages: rewriting them, even alone, makes them smaller."""
+    """Other segments with a larger share of deleted passages, as many as fit beside the `chosen`; of the largest, one.
+
+    Rewriting them, even alone, makes them smaller.
+    """
     gone = [document for correction in corrections for document in correction.documents]
     if -sum(correction.statistics.chunks for correction in corrections) <= share * sum(sizes.values()):
         return []
-    worn, total = [], 0
-    for segment in await read_heads(connection, sizes):
+    worn, total = [], sum(sizes[key] for key in chosen)
+    for segment in await read_heads(connection, sizes.keys() - chosen):
         lost = int(segment.documents["chunks"][segment.rows_of(gone)].sum())
-        if lost > share * len(segment) and total + len(segment) - lost <= LARGEST:
+        if lost > share * len(segment) and (not total or total + len(segment) - lost <= LARGEST):
             worn.append(segment.segment_id)
             total += len(segment) - lost
     return worn
