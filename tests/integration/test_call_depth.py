@@ -54,7 +54,7 @@ class Stacks:
 async def test_the_passages_are_read_at_most_ten_calls_below_the_search_step(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stacks, depths, execute = Stacks(), list[list[str]](), psycopg.AsyncConnection.execute
+    stacks, depths, execute = Stacks(), list[list[str]](), psycopg.AsyncCursor.execute
 
     async def recording(self: Any, query: Any, *arguments: Any, **options: Any) -> Any:
         names = stacks.names()
@@ -65,7 +65,7 @@ async def test_the_passages_are_read_at_most_ten_calls_below_the_search_step(
     (tmp_path / "manual.txt").write_text("The kettle has a valve.", "utf-8")
     await app.ingest(tmp_path / "manual.txt", "AI")
     await app.index.snapshot()
-    monkeypatch.setattr(psycopg.AsyncConnection, "execute", recording)
+    monkeypatch.setattr(psycopg.AsyncCursor, "execute", recording)
     loop = asyncio.get_running_loop()
     loop.set_task_factory(stacks.create_task)
     try:

@@ -46,6 +46,7 @@ from tests.toy import sentence
 
 NO_FILTERS = SearchFilters()
 CATEGORIES = [CategoryPath.parse(path) for path in ("A", "A/B", "C", "C/D")]
+PUT_BACK = ("documents", "chunks", "lexical_index", "lexical_corrections", "index_settings")
 DAYS = (None, date(2020, 1, 1), date(2023, 1, 1))
 
 
@@ -336,6 +337,36 @@ async def test_postings_that_are_read_after_a_deletion_are_without_it(database: 
     assert later == [pair for pair in best if pair[0].partition(":")[0] != str(document)]
     fresh = await answers(await ready(PostgresIndex(database)), "kettle refund 휴학 library", Scope.everything(), 1_000)
     assert fresh == await answers(await ready(index), "kettle refund 휴학 library", Scope.everything(), 1_000)
+
+
+async def test_files_are_not_used_for_an_earlier_state_of_the_database_in_which_more_documents_live(
+    database: Database, store: Store
+) -> None:
+    """The database was put back from a copy, and the files beside it stayed."""
+    await fill(database, random.Random(3))
+    index = await ready(PostgresIndex(database))
+    expected = await answers(index, "kettle refund 휴학 library", Scope.everything(), 1_000)
+    for table in PUT_BACK:
+        store.rows(f"create table kept_{table} as table {table}")
+    best = expected[1]
+    assert isinstance(best, list)
+    assert await PostgresWriter(database).delete(uuid.UUID(best[0][0].partition(":")[0]), Scope.everything())
+    shutil.rmtree(folder_of(database))
+    fresh = await ready(PostgresIndex(database))
+    assert await answers(fresh, "kettle refund 휴학 library", Scope.everything(), 1_000) != expected
+    await index.snapshot()
+    store.rows("delete from documents")
+    for table in PUT_BACK:
+        columns = store.value(
+            "select string_agg(column_name, ',') from information_schema.columns"
+            " where table_schema = 'dtrag' and table_name = %s and is_generated = 'NEVER'",
+            table,
+        )
+        store.rows(f"delete from {table}")
+        store.rows(f"insert into {table} ({columns}) select {columns} from kept_{table}")
+    for reader in (PostgresIndex(database), fresh, index):
+        await reader.snapshot()
+        assert await answers(reader, "kettle refund 휴학 library", Scope.everything(), 1_000) == expected
 
 
 async def test_a_merge_leaves_the_file_of_its_segment_and_none_of_others(

@@ -161,9 +161,9 @@ class Reader:
                 assert {result["taxonomy_path"][-1] for result in answer["results"]} == {"University"}
 
     @contextlib.contextmanager
-    def service(self) -> Iterator[None]:
+    def service(self, *options: str) -> Iterator[None]:
         """`dtrag up`, on a free port in place of 8001."""
-        process = self.cli.start("up", "--port", "0")
+        process = self.cli.start("up", "--port", "0", *options)
         assert process.stderr is not None
         try:
             for line in process.stderr:
@@ -231,6 +231,9 @@ def test_every_command_does_what_the_readme_says(name: str, tmp_path: Path, monk
                 server = running.enter_context(ModelServer(GENERATED[name]))
                 model = ("DTRAG_LLM", command.partition("=")[2]), ("DTRAG_LLM_BASE_URL", server.url)
                 reader.cli = Cli(tmp_path / "data", model)
+            elif command == "dtrag up --workers 2":
+                with reader.service("--workers", "2"):
+                    assert httpx2.get(f"{reader.address}/health").json()["status"] == "healthy"
             elif command == "dtrag up":
                 with reader.service():
                     chat = {"model": "dtrag", "messages": [{"role": "user", "content": "How long is parental leave?"}]}

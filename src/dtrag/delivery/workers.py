@@ -64,7 +64,7 @@ class Worker:
     async def watch(self) -> int:
         """Take its reports until it has ended; returns its exit code."""
         reader, writer = await asyncio.open_unix_connection(sock=self.control)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # killed, perhaps in the middle of a line
             async for line in reader:
                 report = json.loads(line)
                 if "listening" in report:

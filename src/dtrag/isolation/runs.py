@@ -81,6 +81,7 @@ class IsolationRuns:
         if len(stored) > LONGEST_REPORT - 8:
             self.last = replace(run, state="failed", report=None, problem="The report is too long: see the command.")
             return
+        self._running.own[0] = 1.0  # before the run is there: other processes take one without a process for failed
         with self._lock:
             self._stored[:8] = len(stored).to_bytes(8)
             self._stored[8 : 8 + len(stored)] = stored

@@ -364,7 +364,10 @@ class PostgresIndex:
         nodes = node_array(scope.nodes) if scope.nodes is not None else None
         values = _keys(chunk_ids) | {"nodes": nodes, "cached": cached}
         async with self._database.connection("reader") as connection:
-            *rows, state = await connection.repeat(queries("content")["passages_in_scope"], values)
+            statement = queries("content")["passages_in_scope"]
+            cursor = connection.repeated(statement)
+            await cursor.execute(statement, values)
+            *rows, state = await cursor.fetchall()
         return rows, state["metadata"]
 
     async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import select
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Literal, LiteralString
 
@@ -34,13 +34,11 @@ class Connection(AsyncConnection[DictRow]):
 
     _repeated: tuple[LiteralString, AsyncCursor[DictRow]] | None = None
 
-    async def repeat(self, statement: LiteralString, values: Mapping[str, object]) -> list[DictRow]:
-        """All rows of the statement, transferred in binary form."""
+    def repeated(self, statement: LiteralString) -> AsyncCursor[DictRow]:
+        """A cursor that is kept for this statement; its rows are transferred in binary form."""
         if self._repeated is None or self._repeated[0] is not statement:
             self._repeated = statement, self.cursor(binary=True)
-        cursor = self._repeated[1]
-        await cursor.execute(statement, values)
-        return await cursor.fetchall()
+        return self._repeated[1]
 
 
 MAX_IDLE_S = 600.0

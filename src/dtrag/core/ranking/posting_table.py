@@ -35,7 +35,8 @@ class PostingTable:
 
     `starts` (int64) is where the postings of each term begin in `chunks` (int32) and `frequencies` (uint8); -1 - row
     of `dense` (uint8: terms × passages) for a common one. `counts` (int32: how many there are) and `highest` (float32)
-    are parallel to it. Documents that were deleted before the table was made have no postings in it.
+    are parallel to it. Documents that were deleted before the table was made have no postings in it: `absent` (bool:
+    documents).
     """
 
     starts: NDArray[np.int64]
@@ -44,6 +45,7 @@ class PostingTable:
     frequencies: NDArray[np.uint8]
     dense: NDArray[np.uint8]
     highest: NDArray[np.float32]
+    absent: NDArray[np.bool_]
     means: Mapping[str, float]
 
     @classmethod
@@ -61,6 +63,7 @@ class PostingTable:
             np.zeros(total, np.uint8),
             np.zeros((int(is_dense.sum()), len(segment)), np.uint8),
             np.zeros(len(starts), np.float32),
+            segment.documents["chunks"] > 0,
             segment.statistics().mean_lengths(),
         )
 
@@ -69,6 +72,10 @@ class PostingTable:
         """Size in memory."""
         return sum(array.nbytes for array in (self.starts, self.counts, self.chunks, self.frequencies, self.dense))
 
+    def lacks(self, alive: NDArray[np.bool_] | None) -> bool:
+        """Whether one of these documents (None: of all) is absent."""
+        return bool((self.absent if alive is None else self.absent & alive).any())
+
     def take(self, segment: Segment, passages: PassageTerms) -> None:
         """Put the postings of passages into the arrays; their numbers are above those of all calls before.
 
@@ -76,6 +83,7 @@ class PostingTable:
         """
         if not len(passages.terms) == len(passages.frequencies) == passages.sizes.sum():
             raise ValueError("passages have other numbers of terms and of frequencies")
+        self.absent[segment.document_of[passages.numbers]] = False
         order = _by_term(passages.terms)
         terms = passages.terms[order]
         begins = np.flatnonzero(np.concatenate([np.ones(min(1, len(terms)), bool), terms[1:] != terms[:-1]]))
@@ -85,6 +93,7 @@ class PostingTable:
 
     def append(self, segment: Segment, other: Segment, table: PostingTable, first: int) -> None:
         """As `take`, of all passages of another segment with this table, which are here from the number `first` on."""
+        self.absent[segment.document_of[first : first + len(other)]] = False
         there = np.flatnonzero((table.starts >= 0) & (table.counts > 0))
         ends = np.cumsum(table.counts[there], dtype=np.int64)
         for edge in np.split(there, np.searchsorted(ends, np.arange(PART_POSTINGS, ends[-1:].sum(), PART_POSTINGS))):

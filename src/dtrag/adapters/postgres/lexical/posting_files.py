@@ -31,9 +31,9 @@ PART_PASSAGES = 5_000
 POLL_S = 0.05
 """How often a process looks whether another one has made a file."""
 _PREFIX = "postings-"
-_FORMULA = [2, K1, B, FREQUENCY_UNIT]
+_FORMULA = [3, K1, B, FREQUENCY_UNIT]
 """Number of the layout, and what the stored bounds depend on."""
-_ARRAYS = ("starts", "counts", "chunks", "frequencies", "dense", "highest")
+_ARRAYS = ("starts", "counts", "chunks", "frequencies", "dense", "highest", "absent")
 
 
 def open_table(files: SearchFiles, segment: Segment) -> PostingTable | None:
@@ -72,7 +72,7 @@ async def join_tables(
     begin = beyond = passages = 0
     for part in inputs:
         known = await asyncio.to_thread(open_table, files, part)
-        if known is not None:
+        if known is not None and not known.lacks(None):
             await _take_rows(connection, segment, table, range(begin, beyond))
             with _damage():
                 await asyncio.to_thread(table.append, segment, part, known, passages)

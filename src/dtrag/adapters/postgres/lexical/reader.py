@@ -104,22 +104,27 @@ class PostingReader:
         self._segments, self._editions, self._corrections = segments, editions, corrections
         [row] = await (await connection.execute(sql["validity"], binary=True)).fetchall()
         spans, dated = bytes(row["spans"] or b""), self._now.editions
-        await self._open_files()
-        for segment in self._missing():
-            if len(segment) < posting_files.SMALLEST:
-                self._tables[segment.segment_id] = await posting_files.read_table(connection, segment)
-        if self._missing():
-            self._make()
-        self._now = await asyncio.to_thread(
+        now = await asyncio.to_thread(
             lambda: generation_of(
                 list(segments.values()),
                 list(corrections.values()),
                 dated if dated.spans == spans else DatedPassages.of(spans),
             )
         )
-        self._tables = {key: table for key, table in self._tables.items() if key in segments}
-        self._mapped &= segments.keys()
-        return self._now.statistics
+        self._tables = {
+            live.segment.segment_id: table
+            for live in now.segments
+            if (table := self._tables.get(live.segment.segment_id)) is not None and not table.lacks(live.alive)
+        }
+        self._mapped &= self._tables.keys()
+        await self._open_files(now)
+        for segment in self._missing():
+            if len(segment) < posting_files.SMALLEST:
+                self._tables[segment.segment_id] = await posting_files.read_table(connection, segment)
+        if self._missing():
+            self._make()
+        self._now = now
+        return now.statistics
 
     async def close(self) -> None:
         """End the making of tables; a file that is half written is removed later."""
@@ -137,17 +142,23 @@ class PostingReader:
         """The segments whose postings are not known, the smallest first."""
         return sorted([segment for key, segment in self._segments.items() if key not in self._tables], key=len)
 
-    async def _open_files(self) -> None:
-        """Map the files that are there, also in the place of tables in memory."""
+    async def _open_files(self, now: Generation) -> None:
+        """Map the files that are there, also in the place of tables in memory.
+
+        Not those that lack a document which lives: they were made before the database was put back to an earlier state.
+        """
         files = self._database.files
-        unmapped = [segment for key, segment in self._segments.items() if key not in self._mapped]
+        unmapped = [live for live in now.segments if live.segment.segment_id not in self._mapped]
         if files is None or not unmapped:
             return
-        tables = await asyncio.to_thread(lambda: [posting_files.open_table(files, segment) for segment in unmapped])
-        for segment, table in zip(unmapped, tables, strict=True):
-            if table is not None:
-                self._tables[segment.segment_id] = table
-                self._mapped.add(segment.segment_id)
+        tables = await asyncio.to_thread(lambda: [posting_files.open_table(files, live.segment) for live in unmapped])
+        for live, table in zip(unmapped, tables, strict=True):
+            if table is not None and not table.lacks(live.alive):
+                self._use(live.segment, table)
+
+    def _use(self, segment: Segment, mapped: PostingTable) -> None:
+        self._tables[segment.segment_id] = mapped
+        self._mapped.add(segment.segment_id)
 
     def _make(self) -> asyncio.Task[Exception | None]:
         if self._making is None or (self._making.done() and time.monotonic() > self._retry_at):
@@ -171,14 +182,15 @@ class PostingReader:
 
     async def _make_table(self, connection: Connection, segment: Segment) -> None:
         files, key = self._database.files, segment.segment_id
-        await self._open_files()  # another process may have written it meanwhile
+        await self._open_files(self._now)  # another process may have written it meanwhile
         if key in self._tables:
             return
         table = await posting_files.read_table(connection, segment)
         if len(segment) >= posting_files.SMALLEST:
             if files is not None:
                 await asyncio.to_thread(posting_files.write_table, files, segment, table)
-                await self._open_files()
+                if (mapped := await asyncio.to_thread(posting_files.open_table, files, segment)) is not None:
+                    self._use(segment, mapped)
             in_memory = [table, *(other for name, other in self._tables.items() if name not in self._mapped)]
             if key not in self._mapped and sum(other.nbytes for other in in_memory) > self._memory_bytes:
                 raise StorageFull(
