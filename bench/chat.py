@@ -38,8 +38,8 @@ from dtrag.app import open_app
 from dtrag.settings import Settings
 
 JUDGEMENT, REPLY = '{"passages": [1, 2], "answer": "whole"}', "The passages say so. [1]"
-ALONE, AT_ONCE, ROUNDS, WARM = 60, 100, 3, 8
-"""Questions asked one after another, at once, how often, and before anything is measured."""
+ALONE, AT_ONCE, ROUNDS, WARM, CLIENTS = 60, 100, 3, 8, 8
+"""Questions asked one after another, at once, how often, and before anything is measured; clients beside each other."""
 SETS = {
     "english": ("squad2-dev/corpus.jsonl", ("squad2-dev/queries.jsonl",)),
     "korean": ("korquad1-dev/corpus.jsonl", ("korquad1-dev/queries.jsonl",)),
@@ -58,8 +58,8 @@ class Service:
     database_pid: int
 
     def processor_s(self) -> float:
-        """Seconds of processor time of the service and its PostgreSQL."""
-        return processor_s([self.pid, self.database_pid, *children_of(self.database_pid)])
+        """Seconds of processor time of the service, its workers and parser, and its PostgreSQL."""
+        return processor_s([pid for owner in (self.pid, self.database_pid) for pid in (owner, *children_of(owner))])
 
 
 @contextmanager
@@ -80,6 +80,8 @@ def service(data_dir: Path, embedder: str, **settings: str) -> Iterator[Service]
         listening = threading.Thread(target=said.extend, args=(lines,))  # a full pipe would stop the service
         listening.start()
         time.sleep(6)  # what is loaded in the background: the embedder, the model's client
+        while httpx2.get(f"{address}/health").json()["workers"] < int(settings.get("workers", 1)):
+            time.sleep(1)
         database = int(next(data_dir.rglob("postmaster.pid")).read_text("utf-8").split()[0])
         try:
             yield Service(address, process.pid, database)
@@ -98,6 +100,7 @@ class Outcome:
     seconds: list[float] = field(default_factory=list)
     whole: int = 0
     processor_s: float = 0.0
+    wall_s: float = 0.0
 
 
 async def ask(served: Service, questions: Sequence[str], clients: int) -> Outcome:
@@ -105,7 +108,7 @@ async def ask(served: Service, questions: Sequence[str], clients: int) -> Outcom
     done, waiting = Outcome(), iter(questions)
     limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
     async with httpx2.AsyncClient(base_url=served.address, timeout=60, limits=limits) as client:
-        used = served.processor_s()
+        used, started = served.processor_s(), time.perf_counter()
 
         async def conversation() -> None:
             for question in waiting:
@@ -121,6 +124,7 @@ async def ask(served: Service, questions: Sequence[str], clients: int) -> Outcom
                     done.whole += not response.json()["metadata"]["degraded"]
 
         await asyncio.gather(*(conversation() for _ in range(clients)))
+        done.wall_s = time.perf_counter() - started
         done.processor_s = (served.processor_s() - used) / len(questions)
     done.seconds.sort()
     return done
@@ -141,7 +145,11 @@ def line(what: str, done: Outcome) -> str:
     answered, refused = done.statuses[200], done.statuses[503]
     counts = (answered, done.whole, refused, sum(done.statuses.values()) - answered - refused)
     times = "".join(f" {share(done.seconds, part) * 1e3:.0f} |" for part in (0.5, 0.95))
-    return f"| {what} | " + " | ".join(map(str, counts)) + f" |{times} {done.processor_s * 1e3:.1f} |"
+    return (
+        f"| {what} | "
+        + " | ".join(map(str, counts))
+        + f" |{times} {done.processor_s * 1e3:.1f} | {answered / done.wall_s:.0f} |"
+    )
 
 
 def questions_of(data: Path, name: str) -> list[str]:
@@ -164,7 +172,7 @@ async def collected(data: Path, name: str, folder: Path, embedder: str) -> None:
 
 def main(data: Path, sets: Sequence[str], embedder: str, delay: float, folder: Path) -> None:
     """Print the table."""
-    print("| | 200 | whole | 503 | other | p50 ms | p95 ms | processor ms |\n|---" + "|---" * 7 + "|")
+    print("| | 200 | whole | 503 | other | p50 ms | p95 ms | processor ms | a second |\n|---" + "|---" * 8 + "|")
     for name in sets:
         asyncio.run(collected(data, name, folder / name, embedder))
         fresh = iter(questions_of(data, name))
@@ -179,6 +187,10 @@ def main(data: Path, sets: Sequence[str], embedder: str, delay: float, folder: P
             report(f"{name}, one at a time", served, ALONE, 1)
             for _ in range(ROUNDS):
                 report(f"{name}, {AT_ONCE} at once", served, AT_ONCE, AT_ONCE)
+        for workers in ("1", "2", "1", "2"):
+            with service(folder / name, embedder, workers=workers) as served:
+                asyncio.run(ask(served, list(itertools.islice(fresh, WARM)), CLIENTS))
+                report(f"{name}, {CLIENTS} clients, {workers} worker(s)", served, AT_ONCE, CLIENTS)
         for reader, calls in (("on", 2), ("off", 1)):
             with ModelServer(reply, delay=delay) as model:
                 chat = {"llm": "openai:bench", "llm_base_url": model.url, "llm_api_key": "none", "reader": reader}
