@@ -36,7 +36,10 @@ ENGINE = ("numpy", "onnxruntime", "psycopg", "fastapi", "uvicorn", "pydantic", "
 class Supervised(Served):
     """A service with two workers."""
 
-    program = SERVE.replace("dtrag.delivery.api.serve import serve", "dtrag.delivery.workers import supervise as serve")
+    program = (
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)  # with `nohup` it is ignored\n"
+        + SERVE.replace("dtrag.delivery.api.serve import serve", "dtrag.delivery.workers import supervise as serve")
+    )
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
