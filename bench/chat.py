@@ -125,7 +125,7 @@ async def ask(served: Service, questions: Sequence[str], clients: int) -> Outcom
 
         await asyncio.gather(*(conversation() for _ in range(clients)))
         done.wall_s = time.perf_counter() - started
-        done.processor_s = (served.processor_s() - used) / len(questions)
+        done.processor_s = (served.processor_s() - used) / max(1, len(questions))
     done.seconds.sort()
     return done
 
