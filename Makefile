@@ -32,7 +32,7 @@ WEB_CHECKED = test -f $(NODE_MODULES) || { \
   echo "web/ is not checked: its packages are not installed here (make setup-web, with Node.js 20.19 or later)."; exit 0; };
 NPM := npm --prefix web --no-fund --no-audit --no-update-notifier
 
-.PHONY: setup web wheel setup-web lint-web test-web setup-dev demo check unit test all-tests faults lint types contracts fix docs eval-gate eval-baseline bench bench-search requirements clean
+.PHONY: setup web wheel setup-web lint-web test-web setup-dev demo check unit test all-tests faults soak lint types contracts fix docs eval-gate eval-baseline bench bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights; and the web page where node is
 	@if ! test -f web/package.json; then :; \
@@ -61,7 +61,7 @@ $(NODE_MODULES): web/package.json web/package-lock.json
 	@$(NPM) ci --loglevel=error
 	@touch $@
 
-setup-web:  ## what the checks of the web page need, where it may be installed: npm packages, Chromium
+setup-web:  ## what the checks need that pip has not, where it may be installed: npm packages, Chromium, tesseract
 	@if ! test -f web/package.json; then echo "There is no web/ here."; \
 	elif $(HAS_NODE); then $(MAKE) --no-print-directory --silent $(NODE_MODULES) || echo "The npm packages could not be installed."; \
 	else echo "Node.js 20.19 or later with npm is missing: the web page is neither built nor checked."; fi
@@ -71,6 +71,11 @@ setup-web:  ## what the checks of the web page need, where it may be installed: 
 	    --no-install-recommends chromium fonts-nanum > /dev/null; } || \
 	  echo "Chromium could not be installed: the browser tests are skipped."; \
 	else echo "Chromium is missing: the browser tests are skipped. On Debian, as root: apt-get install chromium"; fi
+	@if command -v tesseract > /dev/null; then :; \
+	elif test "$$(id -u)" = 0 && command -v apt-get > /dev/null && { timeout 300 apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -qq --no-install-recommends \
+	    tesseract-ocr tesseract-ocr-kor fonts-nanum > /dev/null; }; then :; \
+	else echo "tesseract is missing: tests of text recognition are skipped. In Debian: tesseract-ocr tesseract-ocr-kor"; fi
 
 setup-dev: $(DEV_READY)  ## and what tests and checks need
 
@@ -107,7 +112,12 @@ unit: setup-dev
 	$(BIN)/pytest -n 2 --dist loadfile tests/unit
 
 faults: setup-dev  ## long tests of kills, floods and full disks: minutes; CI runs them after `make test`
-	$(BIN)/pytest -m long_fault tests/faults
+	$(BIN)/pytest -m long_fault -n 2 --dist loadfile tests/faults
+
+SECONDS ?= 600
+
+soak: setup-dev  ## mixed traffic for SECONDS=600 while workers, the database and clients are killed; a table of what held
+	$(BIN)/python -m tests.faults.soak --seconds $(SECONDS)
 
 eval-gate: setup  ## asks the sample questions; fails when one is answered worse than in examples/baseline.json
 	$(BIN)/python scripts/eval_gate.py
@@ -183,7 +193,7 @@ bench: bench-search  ## tables and plot of bench/README.md: searches beside peer
 
 requirements: setup  ## newest versions that fit pyproject.toml; UPGRADE=--upgrade to leave the pinned ones
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml -o requirements.txt
-	$(UV_COMPILE) $(UPGRADE) pyproject.toml --group dev -o requirements-dev.txt
+	$(UV_COMPILE) $(UPGRADE) pyproject.toml --group dev -c requirements.txt -o requirements-dev.txt
 	$(UV_COMPILE) $(UPGRADE) requirements-docs.in -c requirements.txt -c requirements-dev.txt -o requirements-docs.txt
 	$(UV_COMPILE) $(UPGRADE) requirements-build.in -o requirements-build.txt
 	$(UV_COMPILE) $(UPGRADE) requirements-uv.in -o requirements-uv.txt

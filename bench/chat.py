@@ -31,7 +31,7 @@ import httpx2
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent / "search"))
 
-from system import children_of, processor_s
+from system import family_of, processor_s
 from tests.model_server import Messages, ModelServer
 
 from dtrag.app import open_app
@@ -59,7 +59,7 @@ class Service:
 
     def processor_s(self) -> float:
         """Seconds of processor time of the service, its workers and parser, and its PostgreSQL."""
-        return processor_s([pid for owner in (self.pid, self.database_pid) for pid in (owner, *children_of(owner))])
+        return processor_s([*family_of(self.pid), *family_of(self.database_pid)])
 
 
 @contextmanager

@@ -12,17 +12,15 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.confinement import OWNER
-from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.documents import SearchResult
-from dtrag.core.evaluation_run import EvaluationRun, RunRow
-from dtrag.delivery.cli.eval_options import run_of
+from dtrag.core.evaluation_run import EvaluationRun
 from dtrag.delivery.cli.ingest import SAMPLES
-from dtrag.evaluation.answers import evaluate_answers, read_answer_set
+from dtrag.evaluation.answers import read_answer_set
 from dtrag.evaluation.baseline import merged, regressions
 from dtrag.evaluation.quality import RAGQualityEvaluator, evaluate_quality
 from dtrag.evaluation.report import markdown, read_run, write_report
@@ -46,21 +44,13 @@ async def gate_run(app: App) -> EvaluationRun:
     if report.failed:
         raise SystemExit(f"{report.failed[0][0]}: {report.failed[0][1]}")
     dataset = read_answer_set(EXAMPLES / "questions.jsonl", EXAMPLES)
-    taxonomy = (await app.index.snapshot()).taxonomy
-
-    async def read_text(document_id: str) -> str:
-        return (await app.document(document_id, scope=OWNER))[1]
-
-    async def read_passages(chunk_ids: Sequence[str]) -> Mapping[str, SearchResult]:
-        return await app.index.fetch(chunk_ids, EVERYTHING, taxonomy)
 
     async def contexts(text: str, top_k: int) -> Sequence[SearchResult]:
         return (await app.search(text, top_k, scope=OWNER, highlights=False))[0]
 
-    answers: list[RunRow] = []
-    await evaluate_answers(app.ask, read_text, read_passages, dataset, on_row=answers.append)
+    _, _, answers = await app.evaluate_answers(dataset, scope=OWNER)
     quality = await evaluate_quality(app.ask, contexts, RAGQualityEvaluator(), dataset)
-    return run_of(app, "quality", "examples", merged(answers, quality))
+    return app.evaluation_run("quality", "examples", merged(answers.rows, quality))
 
 
 def main(*, write: bool) -> int:

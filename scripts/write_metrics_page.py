@@ -36,7 +36,7 @@ LABELS = {
     "direction": "`in`, `out`",
     "error": "class of the error, such as `InvalidInput`",
     "feedback": "`thumbs_up`, `thumbs_down`, `selected`, `ignored`",
-    "kind": "`path_traversal`, `injection`, `bypass`",
+    "kind": "of attempts: `path_traversal`, `injection`, `bypass`; of jobs: `ingest`, `vectors`, `imagined`",
     "limiter": "concurrency limit: `run`, `cpu`, `model`, `search`, `case`, `upload`",
     "method": "HTTP method",
     "mode": "`hybrid`, `lexical`, `strict`, `vector`",
@@ -46,7 +46,7 @@ LABELS = {
     "retriever": "`lexical`, `vector`",
     "route": "template of the route, such as `/documents/{document_id}`",
     "stage": "`embedding`, `lexical`, `vector` (embedding included), `fusion`, `rerank`, `fetch`, `mentions`, `total`",
-    "state": "`working`, `waiting`",
+    "state": "of limiters: `working`, `waiting`; of jobs: `waiting`, `running`, `failed`",
     "status": "HTTP status",
     "step": "`intent`, `rewrite`, `retrieve`, `plan`, `tools_debate`, `read`, `compose`, `cite`, `respond`",
 }

@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
-from dtrag.settings import FLAGS, LIVE, PREFIX, Settings
+from dtrag.settings import FLAGS, LIVE, NOT_IN_PROJECT, PREFIX, Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
 DATA_DIR = "the user's data folder (`~/.local/share/dtrag` on Linux), as root `/var/lib/dtrag`"
@@ -24,8 +24,35 @@ HEAD = """\
 Made by `scripts/write_settings_page.py` from `settings.py`; do not edit it by hand.
 
 A setting is read once, when a command or the service starts. Options of the command line override the
-environment, and the environment overrides the default. An empty variable counts as not set. `dtrag settings` shows
-the current values and hides secrets. In Python, a setting is a keyword argument: `dtrag.open(embedder="none")`.
+environment, the environment overrides the files, and these override the default. An empty variable counts as not set.
+`dtrag settings` shows the current values and their sources, and `dtrag config explain port` all sources of one setting;
+secrets are hidden. In Python, a setting is a keyword argument: `dtrag.open(embedder="none")`.
+
+## Files
+
+A setting is also a line of a TOML file, by its name in lower case, such as `port = 8002`. Relative paths count from the
+folder of the file. The first of these files that has the setting decides:
+
+| File | Path |
+| --- | --- |
+| project | `dtrag.toml` in the working directory, not in the folders above it |
+| user | `$XDG_CONFIG_HOME/dtrag/config.toml`, by default `~/.config/dtrag/config.toml` on Linux |
+| system | `/etc/dtrag/config.toml` |
+
+`DTRAG_CONFIG` is the path of a file that is read instead of these, or `none`. Flags and the variables of the last table
+are read live and therefore only from the environment.
+
+- An unknown name is refused, with file, line and the nearest name.
+- A file is refused if a user other than its reader and root owns it, its link or its folder, or if others can write it:
+  the owner of a folder cannot redirect the database or the model of an administrator who works in it. The message names
+  the command that repairs it. On Windows this is not checked.
+- A file with a secret is refused while every user of the machine can read it. A system file that only the service can
+  read is skipped by other users.
+- The project file comes with its folder, perhaps from a repository that others wrote. It cannot set secrets, addresses
+  of servers, {not_in_project}. It can set the data folder and the
+  models: run commands only in folders that you trust, as for `make`.
+
+## Settings
 
 """
 FLAGS_HEAD = """
@@ -71,7 +98,7 @@ def page() -> str:
     ]
     live = [(f"`{name}`", meaning) for name, meaning in LIVE]
     return (
-        HEAD
+        HEAD.replace("{not_in_project}", ", ".join(f"`{name}`" for name in sorted(NOT_IN_PROJECT)))
         + table(("Variable", "Default", "Meaning"), settings)
         + FLAGS_HEAD
         + table(("Variable", "Meaning"), flags)

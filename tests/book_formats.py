@@ -17,6 +17,7 @@ import docx
 
 from dtrag.core.documents import ChunkedDocument
 from dtrag.regulations.korean.heads import division_head
+from tests.office_files import Part as OfficePart
 
 Id = tuple[str, str, str, int]
 """A provision: code of the regulation, kind, label, occurrence."""
@@ -103,6 +104,17 @@ def write_docx(book: Sequence[Part], path: Path) -> None:
         else:
             document.add_heading(part.text, 1 if part.kind == "name" else 2)
     document.save(str(path))
+
+
+def office_parts(book: Iterable[Part]) -> Iterator[OfficePart]:
+    """The book as the parts that the writers of ODT, HWPML and HWP take."""
+    for part in book:
+        if part.kind in ("contents", "table"):
+            yield [
+                (row, column, 1, 1, cell) for row, cells in enumerate(part.rows) for column, cell in enumerate(cells)
+            ]
+        else:
+            yield part.text if part.kind == "line" else (part.text, 1 if part.kind == "name" else 2)
 
 
 PAGE_WIDTH, PAGE_HEIGHT, MARGIN = 595.0, 842.0, 72.0

@@ -24,9 +24,12 @@ from dtrag.core.text.analysis import Analyzer
 from dtrag.ports import Stores
 from dtrag.settings import Settings
 from dtrag.testing.throwaway import make_template, without_sync
+from tests import citus
 from tests.clock import clock
 from tests.rounds import reduce_examples
 from tests.store import Databases, Store, empty
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when the library is imported
 
 __all__ = ["clock"]  # a fixture
 
@@ -44,6 +47,7 @@ def pytest_configure() -> None:
     time limits that a busy machine keeps.
     """
     os.environ["PIPELINE_TIMEOUT_MULTIPLIER"] = "20"
+    os.environ["DTRAG_CONFIG"] = "none"  # the files of the developer
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -117,7 +121,12 @@ async def app(settings: Settings) -> AsyncIterator[App]:
 
 @pytest_asyncio.fixture(scope="session")
 async def shared_database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Database]:
-    """The database of all tests that use `emptied`, connected once."""
+    """The database of all tests that use `emptied`, connected once; in a cluster where there is one to test with."""
+    if citus.URL:
+        with citus.database() as url, tempfile.TemporaryDirectory() as folder:
+            async with connect(await citus.converted(url, Path(folder))) as database:
+                yield database
+        return
     databases = Databases(embedded.address, template)
     async with connect(databases.settings()) as database:
         yield database

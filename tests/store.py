@@ -43,6 +43,8 @@ delete from cbr_changes;
 insert into cbr_revision values ('cases', 0) on conflict (name) do update set revision = 0;
 delete from answer_feedback;
 delete from evaluations;
+delete from jobs;
+delete from job_workers;
 delete from experiences;
 delete from exploration;
 delete from approved_tools;

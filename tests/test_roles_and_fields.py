@@ -26,13 +26,14 @@ from dtrag.settings import Settings
 FILE = Path(__file__).with_name("roles_and_fields.toml")
 ABOUT = """\
 # Fields of the responses by the least role that receives them; every role also receives what is above it.
-# "admin of the whole tree" is an administrator whose key has no scope. Written by:
+# "public" is a key for one agent, "without a key, of public branches" a caller by DTRAG_PUBLIC; neither receives what
+# the other does. "admin of the whole tree" is an administrator whose key has no scope. Written by:
 #   .venv/bin/python -m tests.test_roles_and_fields
 """
-NO_KEY, WHOLE_TREE = "without a key", "admin of the whole tree"
+NO_KEY, KEYLESS, WHOLE_TREE = "without a key", "without a key, of public branches", "admin of the whole tree"
 WIDTH = 120
-ORDER = (NO_KEY, *ROLES, WHOLE_TREE)
-ROLE: Mapping[Need, str] = {"ask": "public", "read": "reader", "write": "editor", "admin": "admin"}
+ORDER = (NO_KEY, "public", KEYLESS, *ROLES[1:], WHOLE_TREE)
+ROLE: Mapping[Need, str] = {"ask": "public", "browse": KEYLESS, "read": "reader", "write": "editor", "admin": "admin"}
 DECIDED = {"Health": "reader", "Check": "reader", "ServerShape": WHOLE_TREE}
 """Values that a route leaves out for other callers: `GET /health` and `GET /tools`, whose tests show it."""
 Fields = dict[str, dict[str, list[str]]]

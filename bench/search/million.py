@@ -157,7 +157,8 @@ class Run:
         """Seconds until searches read all postings and vectors from files."""
         started = time.perf_counter()
         await app.index.snapshot()
-        while app.index._postings._unopened() or not app.index._vectors._complete:  # noqa: ASYNC110 - made in the loop's background
+        postings, vectors = app.index._postings, app.index._vectors
+        while postings._segments.keys() - postings._mapped or not vectors._complete:  # noqa: ASYNC110 - made in the loop's background
             await asyncio.sleep(0.1)
         return time.perf_counter() - started
 

@@ -91,9 +91,17 @@ def processor_s(pids: Sequence[int]) -> float:
 
 
 def children_of(pid: int) -> list[int]:
-    """Ids of the running children of a process (Linux)."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text("utf-8").split()]
+    """Ids of the running children of a process (Linux); none of one that has ended."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for thread in threads for child in (thread / "children").read_text("utf-8").split()]
+    except FileNotFoundError:
+        return []
+
+
+def family_of(pid: int) -> list[int]:
+    """A process and all that it and its children have started."""
+    return [pid, *(each for child in children_of(pid) for each in family_of(child))]
 
 
 def fused(lexical: dict[int, float], nearness: dict[int, float], wanted: int = WANTED) -> list[int]:

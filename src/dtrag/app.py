@@ -6,10 +6,12 @@ import asyncio
 import time
 import unicodedata
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -19,9 +21,13 @@ from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.web.fetch import TaxonomyService, WebFetcher
 from dtrag.assembly import (
+    JobTurns,
     choose_judge,
     choose_models,
+    connect_source,
+    fenced_stores,
     mcp_tools,
+    named_sources,
     open_stores,
     parser_process,
     pipeline_type,
@@ -36,40 +42,52 @@ from dtrag.cases.suggesting import NeuralSelector, QuestionVectors, Suggester
 from dtrag.cases.weight_learning import WeightLearning
 from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
-from dtrag.core.access.api_key import LOCAL
+from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Scope, SearchFilters, Viewer
 from dtrag.core.answers.passage_confidence import policy_of
 from dtrag.core.cases.reuse_verdict import COMMITTED_PAIRS
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
+from dtrag.core.evaluation_run import EvaluationRun, Kind, RunRow
+from dtrag.core.job import Job, Lease, NewJob
 from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
-from dtrag.errors import DtragError, InvalidInput, NotFound
+from dtrag.core.text.patterns import CHUNK_ID
+from dtrag.core.version import __version__
+from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound
+from dtrag.evaluation.answers import AnswerMeasures, AnswerSet, evaluate_answers
 from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.evaluation.confidence_cases import Judged, MeasuredQuestion, cases
+from dtrag.evaluation.judged_questions import set_of
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys, Sessions
 from dtrag.governance.audit import Audit
 from dtrag.governance.evaluations import Evaluations
+from dtrag.governance.public_access import OWNER, PublicAccess
 from dtrag.governance.review import IN_REVIEW, Review
 from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.governance.visibility import DocumentAccess, DocumentTexts
 from dtrag.ingestion.classify import Classifier, classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
-from dtrag.ingestion.imagine import Imagination
+from dtrag.ingestion.imagine import IMAGINED, Imagination
 from dtrag.ingestion.ingest import Ingestion, reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
-from dtrag.ingestion.vectors import VectorFiller
+from dtrag.ingestion.sync import SourcePlan, SourceSync
+from dtrag.ingestion.vectors import VECTORS, VectorFiller
+from dtrag.ingestion.write_guard import WriteGuard
+from dtrag.jobs.queue import JobKind, Jobs, Running, sees_all
+from dtrag.jobs.uploads import INGEST, Uploads, upload_job
+from dtrag.personal_data import personal_data_of
 from dtrag.pipeline import reader
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate.engine import debate_policy
-from dtrag.pipeline.execution import AnswerOptions
+from dtrag.pipeline.execution import AnswerOptions, Pipeline
 from dtrag.pipeline.run_context import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.pipeline.traces import Traces
-from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
+from dtrag.ports import Connector, Embedder, Models, Parser, Reranker, Stores, check_identity
 from dtrag.regulations.collection_reader import CollectionReader, IndexReading, read_ahead
 from dtrag.regulations.korean import structure
 from dtrag.regulations.lexicon import LexiconReader, OwnLexicon
@@ -85,13 +103,23 @@ Prune = Literal["all"] | bool
 
 
 @asynccontextmanager
-async def open_app(settings: Settings) -> AsyncIterator[App]:
-    """An `App` on the database that the settings name. Raises `DatabaseUnavailable`."""
-    models = choose_models(settings)
-    async with connect(settings) as database, App(settings, database, models) as app:
-        await app.recover()
-        await app.audit.recover()
-        yield app
+async def open_app(
+    settings: Settings, embedder: Embedder | None = None, *, standby: bool = False
+) -> AsyncIterator[App]:
+    """An `App` on the database that the settings name. Raises `DatabaseUnavailable`.
+
+    `embedder` is that of the settings where it is already loaded. `standby`: a standby is accepted, of which the owner
+    of the data reads a copy that may be late; nothing is recorded.
+    """
+    models = choose_models(settings, embedder)
+    async with connect(settings, standby=standby) as database:
+        if database.on_standby:
+            settings = replace(settings, audit="off", traces="off", cbr_retain="never")
+        async with App(settings, database, models) as app:
+            if not database.on_standby:
+                await app.recover()
+                await app.audit.recover()
+            yield app
 
 
 @asynccontextmanager
@@ -126,7 +154,7 @@ class App:
     ):
         self.settings = settings
         self.database = database
-        stores = open_stores(settings, database, models.analyzer)
+        stores = self._stores = open_stores(settings, database, models.analyzer)
         self.embedder = models.embedder
         self.analyzer = models.analyzer
         self.reranker = models.reranker
@@ -142,13 +170,15 @@ class App:
         self.evaluations = Evaluations(stores.evaluations)
         self.case_store = stores.cases
         self.judge = choose_judge(settings, models.chat)
-        self.audit = Audit(stores.audit, settings.audit, spool=stores.audit_spool)
+        self.personal_data = personal_data_of(settings)
+        self.audit = Audit(stores.audit, settings.audit, spool=stores.audit_spool, personal_data=self.personal_data)
         self._open_ingestion(stores)
         self._query_embedder = CachedEmbedder(self.embedder) if self.embedder is not None else None
         self._suggester = Suggester(stores.cases, QuestionVectors(self._query_embedder))
         self._open_governance(stores)
         self._open_search(stores, models.reranker)
         self._open_pipeline(stores)
+        self._open_kinds()
 
     def _open_ingestion(self, stores: Stores) -> None:
         self.classifier = Classifier(stores.placements, self.index, self.analyzer, self.embedder)
@@ -160,27 +190,41 @@ class App:
             folders=stores.folders,
             classifier=self.classifier if classify_enabled(self.settings.classify) else None,
             max_passages=self.settings.max_passages,
+            personal_data=self.personal_data,
         )
-        self._folders = FolderSync(
+        self._folders = folders = FolderSync(
             stores.folders,
             self._writer,
             self._parser,
             analyzer=self.analyzer,
             record=self.audit.record,
+            personal_data=self.personal_data,
         )
-
-        self.vectors = VectorFiller(stores.vectors, self.embedder)
-        self.imagination = Imagination(stores.imagined, self.model, self.analyzer, self.vectors.wake)
+        self._source_sync = SourceSync(
+            stores.sources,
+            folders=folders,
+            writer=self._writer,
+            parser=self._parser,
+            ingest=self.ingest_sources,
+            keys=stores.keys,
+            personal_data=self.personal_data,
+        )
+        self.jobs = Jobs(stores.jobs, self.audit.record, self._maker_of, at_once=self.settings.jobs_at_once)
+        self.vectors = VectorFiller(stores.vectors, self.embedder, JobTurns(self.jobs, self._fenced))
+        self.imagination = Imagination(stores.imagined, self.model, self.analyzer, self.jobs.wake)
 
     def _open_governance(self, stores: Stores) -> None:
         record = self.audit.record
         self.keys = Keys(stores.keys, self.index, rate=self.settings.rate_per_minute, record=record)
         self.sessions = Sessions(stores.sessions, self.keys)
+        self.rate_limits = stores.rate_limits
+        self.public = PublicAccess.of(self.settings, stores.public_spending)
         self.taxonomy = TaxonomyVersions(stores.taxonomy, record)
         self._lexicon_reader = LexiconReader()
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)
-        self.visibility = DocumentAccess(self.index, stores.keys, stores.agents)
+        public_grant = None if self.public is None else self.public.grant
+        self.visibility = DocumentAccess(self.index, stores.keys, stores.agents, public_grant)
         days = self.settings.conversation_days
         self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
         self.review = Review(
@@ -267,7 +311,16 @@ class App:
             record,
         )
         self.case_auditor = CaseAuditor(self.case_store, self.index, stores.keys, stores.agents)
-        self.pipeline = pipeline_type(settings.pipeline)(lambda: self.run, self.traces.keep, self.retention.remember)
+        self.pipeline = pipeline_type(settings.pipeline)(
+            lambda: self.run, self.traces.keep, self.retention.remember, self.personal_data.masked
+        )
+        self.public_pipeline: Pipeline | None = None
+        if (public := self.public) is not None:
+            self.public_pipeline = pipeline_type(settings.pipeline)(
+                lambda: public.restricted(self.run),
+                lambda trace: self.traces.keep(trace.without_text()),
+                mask=self.personal_data.masked,
+            )
         self.agents = Agents(
             stores.agents,
             self.index,
@@ -277,6 +330,78 @@ class App:
             review=self.review,
             record=record,
         )
+
+    def _open_kinds(self) -> None:
+        """The kinds of jobs: what each does."""
+        uploads = Uploads(self._stores.jobs, self.ingest_sources, self._place_of)
+        self.jobs.kinds[INGEST] = JobKind(uploads.run)
+        if self.model is not None:
+            self.jobs.kinds[IMAGINED] = JobKind(self._imagine, background=True)
+        if self.settings.backup_dir is not None:
+            self.jobs.kinds[BACKUP] = JobKind(partial(self._back_up, self.settings.backup_dir), background=True)
+        if self.settings.sources:
+            self.jobs.kinds[SYNC] = JobKind(self._sync_source, background=True)
+        self.jobs.kinds[EVALUATION] = JobKind(self._evaluate, background=True)
+        if self.embedder is not None:
+            self.jobs.kinds[VECTORS] = JobKind(
+                self._make_vectors,
+                background=True,
+                attempts=None,
+                longest_pause=timedelta(seconds=30),
+                due=self.vectors.due,
+            )
+
+    def _fenced(self, lease: Lease) -> Stores:
+        return fenced_stores(self._stores, self.database, lease)
+
+    async def _make_vectors(self, running: Running) -> None:
+        store = self._fenced(running.job.lease).vectors
+        await self.vectors.make(store, lambda made, left: running.progress(made, made + left), background=True)
+
+    async def _back_up(self, folder: Path, running: Running) -> None:
+        """Another attempt writes the same file."""
+        from dtrag import backups
+
+        await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+        job = running.job
+        name = f"dtrag-{job.created_at:%Y%m%d-%H%M%S}-{job.job_id.hex[:8]}"
+        report = await backups.make(self.settings, folder / name, force=True)
+        counts = {"bytes": report.bytes, "documents": report.manifest.tables.get("documents", 0)}
+        running.result = {"file": name, "backup_id": report.manifest.backup_id, "counts": counts}
+
+    async def _evaluate(self, running: Running) -> None:
+        """Another attempt asks all questions again; of several, one run is kept."""
+        job = running.job
+        dataset = _answer_set(job.input)
+        _, notes, run = await self.evaluate_answers(dataset, running.progress, scope=running.caller.access)
+        await Evaluations(self._fenced(job.lease).evaluations).keep(replace(run, run_id=job.job_id))
+        running.result = {"run_id": str(job.job_id), "counts": {"questions": len(run.rows)}, "notes": notes}
+
+    async def _imagine(self, running: Running) -> None:
+        """What was stored by an earlier attempt is not missing any more."""
+        options, store = running.job.input, self._fenced(running.job.lease).imagined
+        running.done = before = running.job.done
+        most = None if options["most"] is None else options["most"] - before
+        if most is not None and most <= 0:
+            return
+        scope = await self.branch(options["category"], scope=running.caller.access)
+        imagination = Imagination(store, self.model, self.analyzer, self.jobs.wake)
+        report = await imagination.run(
+            scope, most=most, on_progress=lambda done, total: running.progress(before + done, before + total)
+        )
+        running.result = {"counts": {"passages": report.passages, "questions": report.questions}}
+
+    async def _maker_of(self, job: Job) -> Caller:
+        """The maker of a job with its access of now. Raises `Forbidden` when its key is not valid any more."""
+        return LOCAL if job.maker is None else (await self.keys.of_id(job.maker)).caller()
+
+    async def _place_of(self, path: Sequence[str], node_id: int | None) -> Sequence[str]:
+        """Where the category with this path and node is now: it may have been moved or merged since."""
+        if node_id is None:
+            return path
+        node_id = await self._writer.successor(node_id)
+        taxonomy = await self._writer.ensure_paths([])
+        return taxonomy.path(node_id) if node_id in taxonomy.nodes else path
 
     def _on_search(self, metrics: SearchMetrics) -> None:
         self.on_search(metrics)  # the callback of now: it may be set after the app is open
@@ -361,8 +486,9 @@ class App:
         their files do not contain any more; nothing else does.
 
         With `prune`, documents of files that were deleted from the folders or are excluded now are removed, and renamed
-        files keep their category and review state. Nothing is removed when a file fails. Raises `InvalidInput`, before
-        anything is changed, when a folder is missing, unreadable or empty, or more than a third of its files are gone;
+        files keep their category and review state. A file that fails keeps its own documents only. Raises
+        `InvalidInput`, before anything is changed, when a folder is missing, unreadable or empty, or more than a third
+        of its files are gone;
         "all" allows the latter.
         """
         files = await asyncio.to_thread(find_files, _paths(paths), self._parser, exclude)
@@ -378,9 +504,7 @@ class App:
         report = await self.ingest_sources(files.sources, category, on_progress, work=work, effective=effective)
         report.failed[:0] = files.failed
         report.skipped, report.excluded, report.renamed = files.skipped, files.excluded, renames.renamed
-        if plan is not None and report.failed:
-            report.notes.append(Statement("", "Nothing was removed, because some files could not be read."))
-        elif plan is not None:
+        if plan is not None:
             await self._folders.remove(plan, report)
         if prune_editions and not report.failed:
             await self._folders.remove_editions(files, report)
@@ -392,6 +516,68 @@ class App:
         """What `ingest` with `prune` would add, rename and remove; nothing is changed. Raises `InvalidInput`."""
         return await self._folders.plan(await asyncio.to_thread(find_files, _paths(paths), self._parser, exclude))
 
+    def configured_sources(self) -> list[tuple[str, CategoryPath]]:
+        """Address and category of each source of the settings. Raises `InvalidInput`, also when there is none."""
+        named = [self.source(*pair) for pair in named_sources(self.settings.sources or "")]
+        if not named:
+            raise InvalidInput("No source is configured: name them in DTRAG_SOURCES, or give an address.")
+        return named
+
+    def source(self, address: str, category: Sequence[str] | str) -> tuple[str, CategoryPath]:
+        """The same, validated. Raises `InvalidInput`."""
+        connect_source(self.settings, address)
+        return address, CategoryPath.parse(category)
+
+    async def plan_sync(self, source: str | Connector) -> SourcePlan:
+        """What `sync` would change; nothing is changed. Raises `InvalidInput` and `SourceUnavailable`."""
+        async with self._connected(source) as connector:
+            return await self._source_sync.plan(connector)
+
+    async def sync(
+        self,
+        source: str | Connector,
+        category: Sequence[str] | str | CategoryPath,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        force: bool = False,
+    ) -> IngestReport:
+        """Bring the branch at `category` into step with the source: its files, and who may read them there.
+
+        `source`: its address, or a connector of your own, which stays open. `force` allows that more than a third of
+        its files is removed. Raises `InvalidInput`, `SourceUnavailable`, and `Conflict` while another process does the
+        same.
+        """
+        path = category if isinstance(category, CategoryPath) else CategoryPath.parse(category)
+        await self.check_identity()
+        async with self._connected(source) as connector:
+            report = await self._source_sync.run(connector, path, on_progress, force=force)
+        counts = {"files": report.files, "documents": report.documents, "removed": report.removed}
+        details = {"address": connector.address, "category": str(path), **counts}
+        await self.audit.record(LOCAL.name, "sources.sync", scope=None, subjects=[], decision="done", details=details)
+        return report
+
+    @asynccontextmanager
+    async def _connected(self, source: str | Connector) -> AsyncIterator[Connector]:
+        if not isinstance(source, str):
+            yield source
+            return
+        connector = connect_source(self.settings, source)
+        try:
+            yield connector
+        finally:
+            await connector.close()
+
+    async def _sync_source(self, running: Running) -> None:
+        """The work of a job: one source of the settings, or all. Fails when one cannot be listed."""
+        chosen, failed = running.job.input["category"], list[dict[str, str]]()
+        sources = [pair for pair in self.configured_sources() if chosen in (None, str(pair[1]))]
+        counts = Counter[str]()
+        for address, category in sources:
+            report = await self.sync(address, category, lambda now: running.progress(now.files, now.files_total))
+            failed += [{"path": path, "reason": str(reason)} for path, reason in report.failed]
+            counts.update(documents=report.documents, removed=report.removed, unchanged=report.unchanged)
+        running.result = {"counts": dict(counts), "failed": failed[:SHOWN_FAILURES]}
+
     async def ingest_sources(
         self,
         sources: Sequence[Source],
@@ -401,18 +587,22 @@ class App:
         scope: Viewer | None = None,
         work: str = "",
         effective: date | str | None = None,
+        lease: Lease | None = None,
+        requested_at: datetime | None = None,
     ) -> IngestReport:
         """As `ingest` without waiting, for files whose address is not their path (uploads).
 
-        Nothing outside of the scope is written or overwritten. Raises `InvalidInput` for a scope without a category,
-        and `Forbidden` for a category outside of it.
+        Nothing outside of the scope is written or overwritten. `lease` is that of the job that this is part of, and
+        `requested_at` the time at which it was made. Raises `InvalidInput` for a scope without a category, and
+        `Forbidden` for a category outside of it.
         """
         started = time.perf_counter()
         self.database.require_space()
         path = CategoryPath.parse(category) if category else None
         within, _ = await self._resolved(scope)
-        read_with = await self._index_settings.register(self.analyzer.id)
-        report = await self._ingestion.run(
+        stores = self._stores if lease is None else self._fenced(lease)
+        read_with = await stores.index_settings.register(self.analyzer.id)
+        report = await self._ingestion.over(stores).run(
             sources,
             path,
             on_progress,
@@ -420,8 +610,9 @@ class App:
             work=work,
             effective_from=parse_date("effective", effective),
             read_with=read_with,
+            requested_at=requested_at,
         )
-        self.vectors.wake()
+        self.jobs.wake()
         self._index_reading.wake()
         report.seconds = time.perf_counter() - started
         report.note_editions(datetime.now().astimezone().date())
@@ -433,15 +624,135 @@ class App:
             report.notes.append(Statement("", lexical))
         return report
 
+    async def queue_upload(
+        self,
+        sources: Sequence[Source],
+        category: Sequence[str] | str | None = None,
+        *,
+        caller: Caller = LOCAL,
+        work: str = "",
+        effective: date | str | None = None,
+    ) -> Job:
+        """Store the files and the job that indexes them; durable when this returns.
+
+        Raises what `ingest_sources` raises for the category, and `Overloaded` for too many jobs.
+        """
+        _require_maker(caller)
+        path = CategoryPath.parse(category) if category else None
+        within, taxonomy = await self._resolved(caller.access)
+        await WriteGuard(self._writer, within).admit(path)
+        day = parse_date("effective", effective)
+        policy = self.personal_data
+        masked = [Source(each.path, policy.masked_name(each.name), policy.masked_address(each.uri)) for each in sources]
+        job = upload_job(
+            caller, masked, path, taxonomy, work=work, effective=day.isoformat() if day is not None else None
+        )
+        return await self.jobs.add(job, [source.path for source in sources])
+
+    async def require_no_queued(self, sources: Sequence[Source], caller: Caller = LOCAL) -> None:
+        """Raise `Conflict` while an upload of one of these files, which the caller may see, waits or runs.
+
+        It would replace these.
+        """
+        keys = [self.personal_data.masked_address(source.uri) for source in sources]
+        if await self._stores.jobs.locked(keys, caller.key_id, everything=sees_all(caller)):
+            raise Conflict(
+                "An earlier upload of this file with wait=false has not ended, and would replace this one. Wait for "
+                "its job (GET /jobs), cancel it, or send this file with wait=false, too."
+            )
+
+    async def queue_imagination(
+        self, category: Sequence[str] | str | None = None, most: int | None = None, *, caller: Caller = LOCAL
+    ) -> Job:
+        """Store the job that lets the language model imagine questions for passages without any, `most` of them.
+
+        Raises `InvalidInput` without a language model.
+        """
+        self.imagination.require_model()
+        await self.branch(category, scope=caller.access)
+        path = None if category is None else list(CategoryPath.parse(category).names)
+        return await self._queue(IMAGINED, {"category": path, "most": most}, caller)
+
+    async def queue_evaluation(self, name: str, questions: Sequence[Any], *, caller: Caller = LOCAL) -> Job:
+        """Store the job that asks these judged questions, rows as in a file of them, and keeps the run under `name`.
+
+        Raises `InvalidInput` that names the invalid row.
+        """
+        body = {"dataset": name, "questions": list(questions)}
+        _answer_set(body)
+        return await self._queue(EVALUATION, body, caller)
+
+    async def queue_sync(self, category: str | None = None, *, caller: Caller = LOCAL) -> Job:
+        """Store the job that syncs the source of a category in the settings, or all. Raises `InvalidInput`."""
+        known = [str(path) for _, path in self.configured_sources()]
+        if category not in (None, *known):
+            raise InvalidInput(f"No source of the setting belongs to {category!r}. Known: {', '.join(known)}.")
+        return await self._queue(SYNC, {"category": category}, caller)
+
+    async def queue_backup(self, *, caller: Caller = LOCAL) -> Job:
+        """Store the job that backs up the database into `backup_dir`. Raises `InvalidInput` without that setting."""
+        if self.settings.backup_dir is None:
+            raise InvalidInput("This service has no folder for backups: its setting backup_dir names one.")
+        return await self._queue(BACKUP, {}, caller)
+
+    async def _queue(self, kind: str, options: Mapping[str, Any], caller: Caller) -> Job:
+        """Store a job of a kind of which one runs at a time."""
+        _require_maker(caller)
+        job = NewJob(kind=kind, input=options, maker=caller.key_id, maker_name=caller.name, lock_keys=[kind])
+        return await self.jobs.add(job)
+
+    async def evaluate_answers(
+        self,
+        dataset: AnswerSet,
+        on_progress: Callable[[int, int], None] | None = None,
+        *,
+        scope: Viewer | None = None,
+    ) -> tuple[AnswerMeasures, list[str], EvaluationRun]:
+        """Ask every question and compare the answers with what is expected: the measures, notes and the run.
+
+        The questions leave no traces and teach nothing.
+        """
+        within, taxonomy = await self._resolved(scope)
+        pipeline = self.pipeline.unrecorded()
+
+        async def ask(question: str) -> Answer:
+            return (await pipeline.execute(question, scope=scope)).as_answer()
+
+        async def read_text(document_id: str) -> str:
+            return (await self.document(document_id, scope=scope))[1]
+
+        async def read_passages(chunk_ids: Sequence[str]) -> Mapping[str, SearchResult]:
+            return await self.index.fetch(chunk_ids, within, taxonomy)
+
+        rows: list[RunRow] = []
+        measured, notes = await evaluate_answers(
+            ask, read_text, read_passages, dataset, on_progress, on_row=rows.append
+        )
+        return measured, notes, self.evaluation_run("answers", dataset.name, rows)
+
+    def evaluation_run(self, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: str) -> EvaluationRun:
+        """The run of this app: its models and what else changes results."""
+        settings = {
+            "analyzer": self.analyzer.id,
+            "embedder": self.embedder.id if self.embedder is not None else "none",
+            "reranker": self.reranker.id if self.reranker is not None else "none",
+            "model": self.model.id if self.model is not None else "none",
+            "regulations": self.settings.regulations,
+            "judge": self.judge.id,
+            **more,
+        }
+        return EvaluationRun(kind, dataset, __version__, settings, tuple(rows))
+
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
         """Rebuild the index from the stored texts with the current analyzer; returns the documents.
 
+        Personal data in them are marked or masked as the settings say now. What was masked stays masked.
         Their vectors are to be made again: `vectors.fill()`.
         """
         self.database.require_space()
         await self._index_settings.forget()
         await self._index_settings.register(self.analyzer.id)
-        documents = await reindex(self._writer, on_progress, self.analyzer)
+        documents = await reindex(self._writer, on_progress, self.analyzer, self.personal_data)
         await self.imagination.analyse()
         await self._index_settings.rebuilt()
         return documents
@@ -505,19 +816,33 @@ class App:
         scope: Viewer | None = None,
         owner: str = "",
         as_of: date | str | None = None,
+        models: bool = True,
     ) -> Answer:
         """The answer with citations, or a refusal when the documents do not answer; `pipeline.execute` returns more.
 
-        `as_of` (2024-03-01) answers from the regulations that were valid on that day.
+        `as_of` (2024-03-01) answers from the regulations that were valid on that day. Without `models` no language
+        model is called.
         """
         request = PipelineRequest(query=question, options={} if as_of is None else {"as_of": as_of})
-        return (await self.answer(request, scope=scope, filters=filters, owner=owner)).as_answer()
+        return (await self.answer(request, scope=scope, filters=filters, owner=owner, models=models)).as_answer()
 
     async def answer(
-        self, request: PipelineRequest, *, scope: Viewer | None = None, **options: Unpack[AnswerOptions]
+        self,
+        request: PipelineRequest,
+        *,
+        scope: Viewer | None = None,
+        models: bool = True,
+        **options: Unpack[AnswerOptions],
     ) -> PipelineResponse:
-        """`pipeline.execute`; `hitl_required` where the answer waits for a review, because `review_below` is set."""
-        response = await self.pipeline.execute(request, scope=scope, **options)
+        """`pipeline.execute`; `hitl_required` where the answer waits for a review, because `review_below` is set.
+
+        Callers without a key, who all have the same owner, get it from a pipeline that keeps and learns nothing.
+        """
+        if self.public_pipeline is not None and options.get("owner") == OWNER:
+            return await self.public_pipeline.execute(
+                request, scope=scope, models=models, debate_allowed=False, **options
+            )
+        response = await self.pipeline.execute(request, scope=scope, models=models, **options)
         day, asker = request.options.get("as_of"), options.get("owner", "")
         if not await self.review.offer_unsure(response, scope, as_of=day, asker=asker):
             return response
@@ -580,6 +905,14 @@ class App:
             raise NotFound(kind="document", name=document_id[:60])
         return document
 
+    async def passage(self, chunk_id: str, *, scope: Viewer | None = None) -> SearchResult:
+        """A passage, without scores. Raises `NotFound`."""
+        within, taxonomy = await self._resolved(scope)
+        known = CHUNK_ID.fullmatch(chunk_id) and await self.index.fetch([chunk_id], within, taxonomy)
+        if not known or (passage := known.get(chunk_id)) is None:
+            raise NotFound(kind="passage", name=chunk_id[:60])
+        return passage
+
     async def delete_document(self, document_id: str, *, scope: Viewer | None = None) -> None:
         """Delete a document with its passages and vectors. Raises `NotFound`."""
         within, _ = await self._resolved(scope)
@@ -597,7 +930,8 @@ class App:
         if not targets and not category:
             raise InvalidInput("Name documents by ids, paths or patterns, or a category.")
         branch = CategoryPath.parse(category) if category else None
-        parsed = [DocumentTarget.parse(target, _address(target)) for target in targets]
+        mask = self.personal_data.masked_address
+        parsed = [DocumentTarget.parse(target, mask(_address(target))) for target in targets]
         listed: list[tuple[DocumentSummary, str]] = []
         while page := await self.documents(MOST_LISTED, len(listed), scope=scope):
             listed += [(document, file_path(document.source_url)) for document in page]
@@ -627,6 +961,26 @@ def _address(target: str) -> str:
 
 def _paths(paths: Sequence[str | Path] | str | Path) -> list[Path]:
     return [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+
+
+BACKUP = "backup"
+"""The kind of the job that backs up the database."""
+SYNC = "sync"
+"""The kind of the job that brings branches of the tree into step with sources."""
+SHOWN_FAILURES = 100
+"""Files of a sync that could not be read, in the result of its job."""
+EVALUATION = "evaluation"
+"""The kind of the job that asks judged questions."""
+
+
+def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
+    return AnswerSet.of(set_of(body["dataset"], body["questions"]))
+
+
+def _require_maker(caller: Caller) -> None:
+    """Raise `Forbidden` for a job that would run outside of the scope of the code that makes it."""
+    if caller.key_id is None and confinement.bounded() not in (confinement.OWNER, caller.access):
+        raise Forbidden("Inside a run, request or tool call, jobs need the caller that they are for: pass caller=.")
 
 
 def _document_uuid(document_id: str) -> uuid.UUID:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from dtrag.adapters import morphemes, pair_model
 from dtrag.adapters.audit_spool import AuditSpool
+from dtrag.adapters.connectors import factory as connectors
 from dtrag.adapters.embedders import factory as embedders
 from dtrag.adapters.llms import langchain as llms
 from dtrag.adapters.mcp.client import servers
@@ -19,7 +21,15 @@ from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.stores.cases import PostgresCases, PostgresLearning
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
-from dtrag.adapters.postgres.stores.governance import PostgresAgents, PostgresAudit, PostgresKeys, PostgresSessions
+from dtrag.adapters.postgres.stores.governance import (
+    PostgresAgents,
+    PostgresAudit,
+    PostgresKeys,
+    PostgresPublicSpending,
+    PostgresRateLimits,
+    PostgresSessions,
+)
+from dtrag.adapters.postgres.stores.jobs import PostgresJobs
 from dtrag.adapters.postgres.stores.records import (
     PostgresApprovals,
     PostgresConversations,
@@ -29,6 +39,7 @@ from dtrag.adapters.postgres.stores.records import (
 )
 from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
+from dtrag.adapters.postgres.stores.sources import PostgresSources
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.vectors import PostgresImagined, PostgresVectors
 from dtrag.adapters.rerankers import models as rerankers
@@ -36,14 +47,20 @@ from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.access.scope import filter_keys
 from dtrag.core.documents import SearchMetrics
+from dtrag.core.job import Lease
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judges import CheckerJudge, LexicalJudge, ModelJudge
+from dtrag.governance.public_access import public_grant
+from dtrag.ingestion.vectors import VECTORS
+from dtrag.jobs.queue import Jobs
+from dtrag.personal_data import personal_data_of
 from dtrag.pipeline.execution import LangGraphPipeline, Pipeline
 from dtrag.ports import (
     ApprovalStore,
     CaseStore,
     ChatModel,
+    Connector,
     DocumentVisibility,
     Embedder,
     Index,
@@ -53,6 +70,7 @@ from dtrag.ports import (
     Recorder,
     Reranker,
     Stores,
+    VectorStore,
 )
 from dtrag.regulations.collection_reader import CollectionReader
 from dtrag.regulations.lexicon import LexiconReader
@@ -74,13 +92,18 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         vectors=PostgresVectors(database),
         imagined=PostgresImagined(database),
         folders=PostgresFolders(database),
+        sources=PostgresSources(database),
         regulations=PostgresRegulations(database),
         placements=review,
         review=review,
-        taxonomy=PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)]),
+        taxonomy=PostgresTaxonomy(
+            database, lambda text: [term_id(term) for term in analyzer.terms(text)], public_grant(settings.public)
+        ),
         agents=PostgresAgents(database),
+        public_spending=PostgresPublicSpending(database),
         keys=PostgresKeys(database),
         sessions=PostgresSessions(database),
+        rate_limits=PostgresRateLimits(database),
         audit=PostgresAudit(database),
         approvals=PostgresApprovals(database),
         sight=sight,
@@ -88,15 +111,69 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         traces=PostgresTraces(database),
         evaluations=PostgresEvaluations(database),
         cases=case_store(settings, database, sight),
+        jobs=PostgresJobs(database),
         learning=PostgresLearning(database),
         audit_spool=AuditSpool.of(settings),
     )
 
 
+def fenced_stores(stores: Stores, database: Database, lease: Lease) -> Stores:
+    """The stores for a job: those that it writes to refuse it once its lease is lost."""
+    fenced = database.fenced(lease)
+    return replace(
+        stores,
+        index_settings=PostgresIndexSettings(fenced),
+        writer=PostgresWriter(fenced),
+        vectors=PostgresVectors(fenced),
+        imagined=PostgresImagined(fenced),
+        folders=PostgresFolders(fenced),
+        sources=PostgresSources(fenced),
+        placements=PostgresReview(fenced),
+        evaluations=PostgresEvaluations(fenced),
+    )
+
+
+def connect_source(settings: Settings, address: str) -> Connector:
+    """The source at the address. Raises `InvalidInput`, `EgressBlocked` and `MissingExtra`."""
+    cache, allowed = settings.data_dir / "sources", allowed_hosts(settings.egress_allow or "")
+    return connectors.connector(address, cache=cache, allowed=allowed)
+
+
+def named_sources(setting: str) -> list[tuple[str, str]]:
+    """Address and category of each source in the setting. Raises `InvalidInput`."""
+    pairs = [pair.rpartition("=") for pair in setting.split(";") if pair.strip()]
+    if not all(address.strip() and category.strip() for address, _, category in pairs):
+        raise InvalidInput("DTRAG_SOURCES has the form ADDRESS=CATEGORY; …, such as posix:/srv/shared=Shared drive")
+    return [(address.strip(), category.strip()) for address, _, category in pairs]
+
+
+class JobTurns:
+    """`VectorTurns` by the job that makes the vectors."""
+
+    def __init__(self, jobs: Jobs, stores: Callable[[Lease], Stores]) -> None:
+        self._jobs = jobs
+        self._stores = stores
+
+    async def served(self) -> bool:
+        """See `VectorTurns`."""
+        return await self._jobs.store.served(VECTORS)
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[VectorStore | None]:
+        """See `VectorTurns`."""
+        async with self._jobs.held(VECTORS) as running:
+            yield None if running is None else self._stores(running.job.lease).vectors
+
+
 def case_store(settings: Settings, database: Database, sight: DocumentVisibility) -> CaseStore:
     """The case memory: in the SQLite file of the folder that the settings name, or else in the database."""
     if settings.cbr_data_dir is not None:
-        return SqliteCases(settings.cbr_data_dir, sight.visible, cache_seconds=settings.cbr_cache_ttl)
+        return SqliteCases(
+            settings.cbr_data_dir,
+            sight.visible,
+            cache_seconds=settings.cbr_cache_ttl,
+            personal_data=personal_data_of(settings),
+        )
     return PostgresCases(database, cache_seconds=settings.cbr_cache_ttl)
 
 
@@ -140,7 +217,12 @@ def choose_judge(settings: Settings, model: ChatModel | None) -> Judge:
 
 def parser_process(settings: Settings, max_file_mb: int) -> Parser:
     """A parser of files of at most `max_file_mb` MiB. Its process starts on first use."""
-    return ParserProcess(memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=max_file_mb)
+    return ParserProcess(
+        memory_mb=settings.parse_memory_mb,
+        seconds=settings.parse_seconds,
+        max_file_mb=max_file_mb,
+        ocr=settings.ocr,
+    )
 
 
 def search_engine(
@@ -154,10 +236,14 @@ def search_engine(
     collections: CollectionReader,
     on_search: Callable[[SearchMetrics], None],
 ) -> HybridSearchEngine:
-    """The engine of the app, with the regulation pack; it reranks when there is a `reranker`."""
+    """The engine of the app, with the regulation pack; it reranks when there is a `reranker`. Raises `InvalidInput`."""
+    if settings.vector_weight > 1.0:
+        raise InvalidInput(f"DTRAG_VECTOR_WEIGHT is {settings.vector_weight}, but must be from 0 to 1.")
     return HybridSearchEngine(
         embedder,
         index,
+        bm25_weight=1.0 - settings.vector_weight,
+        vector_weight=settings.vector_weight,
         enable_caching=settings.cache_size > 0,
         enable_reranking=reranker is not None,
         normalization="absolute",

@@ -26,6 +26,7 @@ class Advice(Enum):
         "`GET /review/{{item_id}}` lists candidates with their ids, and `POST /search` finds others.",
     )
     PASSAGE_HASHES = "`dtrag review show` prints it after @.", "`GET /review/{{item_id}}` has it as content_hash."
+    LIST_JOBS = "`dtrag jobs list` shows them.", "`GET /jobs` shows them."
     LIST_REVIEW = "`dtrag review list` shows the open ones.", "`GET /review` shows the open ones."
     CORRECT_ITEM = "Give it one with: dtrag review correct", "Give it one with: POST /review/{{item_id}}/correct"
     LIST_AGENTS = "`dtrag agents list` shows what there is.", "`GET /agents` shows what there is."
@@ -254,6 +255,12 @@ class FetchFailed(DtragError):
     http_status = 503
 
 
+class SourceUnavailable(DtragError):
+    """The source {address} cannot be read: {reason}"""
+
+    http_status = 502
+
+
 class TaxonomyServiceFailed(DtragError):
     """The service of the category tree returned none: {reason} Try again later; the active tree of dtrag itself is
     at /taxonomy/active/tree."""
@@ -275,6 +282,13 @@ class StorageFull(DtragError):
     http_status = 507
 
 
+class LeaseLost(DtragError):
+    """The job was cancelled, or another process continues it; nothing more was written here. `dtrag jobs list` shows
+    the state of all jobs."""
+
+    http_status = 409
+
+
 class DatabaseUnavailable(DtragError):
     """The database cannot be reached: {reason} Diagnose it with: dtrag doctor"""
 
@@ -294,10 +308,29 @@ class SchemaTooNew(DtragError):
     http_status = 503
 
 
+class BackupRefused(DtragError):
+    """{file} cannot be restored: {reason} Nothing was changed."""
+
+    http_status = 422
+
+
+class InUse(DtragError):
+    """Other processes use {data_dir}. Stop the service and all other commands first; nothing was changed."""
+
+    exit_code = 4
+    http_status = 409
+
+
+class BackupFailed(DtragError):
+    """The database was not {work}: {reason}"""
+
+    http_status = 503
+
+
 class DatabaseDamaged(DatabaseUnavailable):
     """A part of the database is damaged on the disk: {reason} Check the disk. `dtrag reindex` rebuilds the index from
-    the stored texts; if it reports the same, restore the data folder from a backup, or ingest the documents again into
-    another one, with the setting data_dir."""
+    the stored texts; if it reports the same, restore a backup into another data folder (dtrag restore), or ingest the
+    documents again there, with the setting data_dir."""
 
 
 class NoActiveApp(DtragError):

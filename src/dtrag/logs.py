@@ -57,10 +57,10 @@ MOST_KINDS = 500
 """Most kinds of lines that are counted; beyond, all counts are reset."""
 
 
-def configure(level: str, log_format: str = "auto") -> None:
+def configure(level: str, log_format: str = "auto", mask: Callable[[str], str] = str) -> None:
     """Log from `level` up (DEBUG, INFO, WARNING, ERROR) on stderr, one line a record. Raises `InvalidInput`.
 
-    `log_format` is json, text, or auto: text on a terminal, JSON everywhere else.
+    `log_format` is json, text, or auto: text on a terminal, JSON everywhere else. `mask` removes personal data.
     """
     level_name = level.strip().upper()
     if level_name not in LEVELS:
@@ -73,7 +73,7 @@ def configure(level: str, log_format: str = "auto") -> None:
     handler = _Stderr()
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     handler.addFilter(RepeatLimit())
-    handler.addFilter(redact_record)
+    handler.addFilter(lambda record: redact_record(record, mask))
     root = logging.getLogger()
     for old in list(root.handlers):
         if isinstance(old, _Stderr):
@@ -89,12 +89,12 @@ def redact(text: str) -> str:
     return text
 
 
-def redact_record(record: logging.LogRecord) -> bool:
+def redact_record(record: logging.LogRecord, mask: Callable[[str], str] = str) -> bool:
     """A filter that lets every record pass, without the secrets in its message and in its extra fields."""
-    record.msg, record.args = redact(record.getMessage()), None
+    record.msg, record.args = mask(redact(record.getMessage())), None
     for name, value in _extra(record).items():
         if isinstance(value, str):
-            setattr(record, name, redact(value))
+            setattr(record, name, mask(redact(value)))
     return True
 
 

@@ -1,8 +1,8 @@
 """Settings and feature flags, each declared once with its help. The only module that reads the environment.
 
-`Settings.load()` reads the environment once; its result is immutable. Flags are read live, so that a change takes
-effect on the next request (`flag("...")`). `dtrag settings` and docs/reference/settings.md come from the
-tables.
+`Settings.load()` reads the environment and the files of `setting_files.py` once; its result is immutable. Flags are
+read live, so that a change takes effect on the next request (`flag("...")`). `dtrag settings` and
+docs/reference/settings.md come from the tables.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from dtrag.errors import InvalidInput
+from dtrag.setting_files import Known, no_setting, setting_files
 
 PREFIX = "DTRAG_"
+CONFIG = "DTRAG_CONFIG"
+"""The variable with the path of the only file of settings to read, or `none`."""
 
 
 def default_data_dir() -> Path:
@@ -80,12 +83,13 @@ class Settings:
     embedder: str = _setting(
         "auto",
         "auto (minilm for English, e5 for all other languages), none, or the name of an embedder: minilm, e5, "
-        "fastembed (or fastembed:MODEL), openai (or openai:MODEL).",
+        "fastembed (or fastembed:MODEL), openai (or openai:MODEL), or dir:PATH for a folder with a model in ONNX "
+        "(docs/how-to/own-models.md).",
     )
     embed_languages: str = _setting(
         "",
-        "Languages of a fastembed model that dtrag does not know, as two-letter codes separated by commas, or *: "
-        "texts in other languages get no vectors.",
+        "Languages of a fastembed model that dtrag does not know, or of dir:PATH (all by default), as two-letter codes "
+        "separated by commas, or *: texts in other languages get no vectors.",
     )
     embed_base_url: str | None = _setting(
         None,
@@ -95,6 +99,10 @@ class Settings:
     embed_api_key: str | None = _setting(
         None, "Key of the embedding server (default: OPENAI_API_KEY, for OpenAI's own server).", secret=True
     )
+    vector_weight: float = _setting(
+        0.5,
+        "Weight of the vectors when results by words and by vectors are fused, from 0 to 1.",
+    )
     regulations: str = _setting(
         "auto",
         "Everyday words interpreted as official ones, and a second ranking of articles: auto (when the caller can see "
@@ -103,8 +111,8 @@ class Settings:
     embed_threads: int = _setting(2, "CPU threads of the embedder, and of the reranker.")
     reranker: str = _setting(
         "auto",
-        "auto (a cross-encoder in the model folder, if there is one), none, the name of a cross-encoder, or a folder "
-        "with its model.onnx and tokenizer.json.",
+        "auto (a cross-encoder in the model folder, if there is one), none, the name of a cross-encoder, or dir:PATH "
+        "for a folder with its model.onnx and tokenizer.json.",
     )
     judge: str = _setting(
         "lexical",
@@ -132,6 +140,19 @@ class Settings:
         "author,department,kind,language,source,status,version,year,regulation",
         "Metadata fields that searches may be filtered by, separated by commas.",
     )
+    pii: str = _setting(
+        "off",
+        "Personal data such as resident numbers, phones and e-mail addresses: off, mark (documents and passages with "
+        "some name their kinds), or mask (their text is replaced before anything is stored, in questions too).",
+    )
+    pii_kinds: str = _setting(
+        "all",
+        "Kinds of personal data, separated by commas: all, or of email, resident, foreigner, card, phone, account, "
+        "passport, licence, and the own ones.",
+    )
+    pii_rules: Path | None = _setting(
+        None, "A TOML file with own kinds of personal data (docs/how-to/personal-data.md)."
+    )
     index_cache_mb: int = _setting(
         256,
         "Most memory of a process for the postings of the lexical index while no mapped files can be written, in MiB; "
@@ -151,6 +172,11 @@ class Settings:
         120, "Longest time that the parser process may take without output for one file, in seconds."
     )
     max_file_mb: int = _setting(512, "Larger files are refused, in MiB.")
+    ocr: str = _setting(
+        "auto",
+        "Text recognition of pictures and scanned PDF pages by tesseract: auto (kor+eng, those installed), off, or "
+        "languages such as eng+jpn.",
+    )
     max_passages: int = _setting(
         50_000,
         "Documents of more passages are refused. A document is a file, a line of JSON lines, or 2,000 rows of CSV.",
@@ -194,6 +220,19 @@ class Settings:
     rate_per_minute: int = _setting(
         600, "Requests per minute of a key over HTTP, unless the key was created with another rate."
     )
+    public: str = _setting(
+        "",
+        "Branches that callers without a key may search, ask about and read, as paths separated by commas; not set: "
+        "none (docs/how-to/public-access.md).",
+    )
+    public_rate_per_minute: int = _setting(120, "Requests per minute from one address without a key.")
+    public_rate_in_all: int = _setting(600, "Requests per minute of all callers without a key together.")
+    public_tokens_per_day: int = _setting(
+        500_000, "Tokens that language models may use per day (UTC) for answers to callers without a key."
+    )
+    public_krw_per_day: int = _setting(
+        5_000, "Won that language models may cost per day (UTC) for answers to callers without a key."
+    )
     pipeline: str = _setting(
         "plain", "What runs the steps of the pipeline: plain (a loop), or langgraph (the same steps as a LangGraph)."
     )
@@ -206,6 +245,9 @@ class Settings:
     searches_waiting: int = _setting(2_000, "Searches in the queue; more are refused with 503.")
     uploads_at_once: int = _setting(4, "Uploads that are received and parsed concurrently; more are queued.")
     uploads_waiting: int = _setting(32, "Uploads in the queue; more are refused with 503.")
+    jobs_at_once: int = _setting(
+        2, "Jobs that each process runs concurrently; 0: this service takes none and leaves them to others."
+    )
     connections_at_once: int = _setting(
         2_000,
         "Concurrent client connections, as far as the limit of file descriptors allows; beyond that, the connection "
@@ -223,6 +265,11 @@ class Settings:
     web_search_key: str | None = _setting(None, "Key of the search service.", secret=True)
     mcp_servers: Path | None = _setting(
         None, "A TOML or JSON file with the MCP servers whose tools may be used (docs/how-to/tools.md)."
+    )
+    mcp_key: str | None = _setting(
+        None,
+        "Key whose role and scope `dtrag mcp` has; not set: those of the owner of the data folder.",
+        secret=True,
     )
     egress_allow: str | None = _setting(
         None, "Non-public addresses that tools may connect to, as host:port, separated by commas."
@@ -247,6 +294,11 @@ class Settings:
         "", "Prices of language models in won per million tokens: provider:model=input/output, separated by commas."
     )
     llm_max_tokens: int = _setting(800, "Longest answer of a language model, in tokens.")
+    drain_seconds: int = _setting(
+        1,
+        "Time after SIGTERM in which /readyz is 503 and requests are still accepted, in seconds: as long as a load "
+        "balancer needs to notice.",
+    )
     stop_seconds: int = _setting(25, "Time for running requests to finish after SIGTERM, in seconds.")
     cors_allowed_origins: str = _setting(
         "http://localhost:3000,http://localhost:3001,http://localhost:8080,"
@@ -278,6 +330,21 @@ class Settings:
         "database of the documents.",
         also="CBR_DATA_DIR",
     )
+    sources: str | None = _setting(
+        None,
+        "Sources that `dtrag sync` and POST /sources/sync read: ADDRESS=CATEGORY; …, such as "
+        "posix:/srv/shared=Shared drive.",
+        secret=True,
+    )
+    backup_dir: Path | None = _setting(
+        None, "Folder for the backups that administrators request with POST /backups; not set: they cannot."
+    )
+    backup_key: str | None = _setting(
+        None, "Key with which backups are encrypted (needs dtrag[encryption]); not set: no encryption.", secret=True
+    )
+    backup_key_file: Path | None = _setting(
+        None, "File whose first line is that key; takes precedence over DTRAG_BACKUP_KEY."
+    )
     cbr_retain: str = _setting(
         "thumbs_up",
         "Which answered questions become cases: never, thumbs_up, or always; also as CBR_RETAIN.",
@@ -303,49 +370,131 @@ class Settings:
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-        """Environment over defaults, `overrides` (None: not set) over both. Raises `InvalidInput`."""
-        environ = os.environ if environ is None else environ
+        """`overrides` (None: not set) over the environment, the files of settings and the defaults.
+
+        With `environ`, only that: no file is read. Raises `InvalidInput`.
+        """
         values: dict[str, Any] = {}
+        consulted = sources(environ, overrides)
         for declared in fields(cls):
-            name = PREFIX + declared.name.upper()
-            if not environ.get(name):
-                name = declared.metadata["also"] or name
-            if overrides.get(declared.name) is not None:
-                values[declared.name] = _convert(declared.name, str(declared.type), overrides[declared.name])
-            elif environ.get(name):
-                values[declared.name] = _convert(name, str(declared.type), environ[name])
-        unknown = set(overrides) - {declared.name for declared in fields(cls)}
-        if unknown:
-            raise InvalidInput(f"There is no setting {sorted(unknown)[0]!r}. `dtrag settings` lists them.")
+            for source in consulted:
+                if written := source.values.get(declared.name):
+                    values[declared.name] = _convert(written, str(declared.type))
+                    break
         return cls(**values)
 
     def rows(self) -> list[SettingRow]:
         """Name, environment variable, value, default flag and help of each setting, without secrets and credentials."""
         rows: list[SettingRow] = []
         for declared in fields(self):
-            value, secret = getattr(self, declared.name), declared.metadata["secret"]
+            value = getattr(self, declared.name)
             factory = declared.default_factory
             default = declared.default if factory is MISSING else factory()
-            shown = "(set)" if secret and value else value
-            if declared.metadata["address"] and value:
-                shown = address_without_credentials(value)
             rows.append(
                 {
                     "name": declared.name,
                     "environment": PREFIX + declared.name.upper(),
-                    "value": str(shown) if isinstance(shown, Path) else shown,
+                    "value": _shown(declared, value),
                     "default": str(default) if isinstance(default, Path) else default,
                     "is_default": value == default,
-                    "secret": secret,
+                    "secret": declared.metadata["secret"],
                     "help": declared.metadata["help"],
                 }
             )
         return rows
 
 
+def _shown(declared: Field[Any], value: Any) -> Any:
+    if declared.metadata["secret"] and value:
+        return "(set)"
+    if declared.metadata["address"] and value:
+        return address_without_credentials(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+class WrittenValue(NamedTuple):
+    """A value as it is written, how messages call its place, and the folder from which a relative path counts."""
+
+    value: Any
+    place: str
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSource:
+    """A place where settings are set, and what is written there by the name of the setting; `file` is its path."""
+
+    name: str
+    values: Mapping[str, WrittenValue]
+    file: str = ""
+
+
+NOT_IN_PROJECT = frozenset(
+    ("cors_allowed_origins", "egress_allow", "host", "mcp_servers", "public_origins", "trusted_proxies")
+)
+"""Settings that a project file may not set, besides secrets and addresses: what is run, and who connects to what."""
+
+
+def sources(environ: Mapping[str, str] | None, overrides: Mapping[str, Any]) -> list[SettingSource]:
+    """Where settings are set, the first one takes precedence; with `environ` no files. Raises `InvalidInput`."""
+    declared = fields(Settings)
+    names = {each.name for each in declared}
+    if unknown := overrides.keys() - names:
+        raise InvalidInput(no_setting(min(unknown), names))
+    variables = os.environ if environ is None else environ
+    own: dict[str, WrittenValue] = {}
+    for each in declared:
+        for variable in (PREFIX + each.name.upper(), each.metadata["also"]):
+            if variables.get(variable):
+                own.setdefault(each.name, WrittenValue(variables[variable], variable))
+    options = {name: WrittenValue(value, name) for name, value in overrides.items() if value is not None}
+    consulted = [SettingSource("option", options), SettingSource("environment", own)]
+    if environ is None:
+        secrets = {each.name for each in declared if each.metadata["secret"]}
+        addresses = {each.name for each in declared if each.metadata["address"]}
+        known = Known(names, secrets, NOT_IN_PROJECT | secrets | addresses)
+        for file in setting_files(known, variables.get(CONFIG, "")):
+            values = {
+                name: WrittenValue(value, f"{file.path}:{file.lines[name]}: {name}", file.path.parent)
+                for name, value in file.values.items()
+                if value  # as an empty variable
+            }
+            consulted.append(SettingSource(file.kind, values, f"{file.path}{file.note}"))
+    return consulted
+
+
+class SourceRow(TypedDict):
+    """A source of a setting for display: its name, its file with the reason if nothing was read, and the value."""
+
+    name: str
+    file: str
+    value: str | None
+
+
+class ExplainedRow(SettingRow):
+    """A setting, the name of the source that decides, and all sources; secrets are hidden as in `value`."""
+
+    source: str
+    sources: list[SourceRow]
+
+
+def explained(**overrides: Any) -> list[ExplainedRow]:
+    """The settings as `Settings.load(**overrides)` returns them, with their sources. Raises `InvalidInput`."""
+    consulted, explanations = sources(None, overrides), list[ExplainedRow]()
+    for declared, row in zip(fields(Settings), Settings.load(**overrides).rows(), strict=True):
+        written = [(source, source.values.get(declared.name)) for source in consulted]
+        shown: list[SourceRow] = [
+            {"name": source.name, "file": source.file, "value": str(_shown(declared, text.value)) if text else None}
+            for source, text in written
+        ]
+        decisive = next((source["name"] for source in shown if source["value"] is not None), "default")
+        explanations.append({**row, "source": decisive, "sources": shown})
+    return explanations
+
+
 def unknown_variables() -> list[str]:
     """Variables of the environment that are named as settings and are none: misspelt, or of another version."""
-    known = {PREFIX + declared.name.upper() for declared in fields(Settings)} | {name for name, _ in LIVE}
+    known = {CONFIG} | {PREFIX + declared.name.upper() for declared in fields(Settings)} | {name for name, _ in LIVE}
     return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
 
 
@@ -367,12 +516,12 @@ def usual_key(provider: str) -> str | None:
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """The environment of a child process that has the same settings."""
+    """The environment of a child process that has the same settings: it reads no files."""
     own = {row["environment"]: getattr(settings, row["name"]) for row in settings.rows() if not row["is_default"]}
     names = {PREFIX + declared.name.upper() for declared in fields(settings)}
     names |= {declared.metadata["also"] for declared in fields(settings)}
     others = {name: value for name, value in os.environ.items() if name not in names}
-    return {**others, **{name: str(value) for name, value in own.items() if value is not None}}
+    return {**others, CONFIG: "none", **{name: str(value) for name, value in own.items() if value is not None}}
 
 
 def passed_on(names: Collection[str]) -> dict[str, str]:
@@ -386,10 +535,11 @@ def _unsigned(number: float) -> float:
     return number
 
 
-def _convert(name: str, kind: str, value: Any) -> Any:
+def _convert(written: WrittenValue, kind: str) -> Any:
+    value, name, folder = written
     try:
         if "Path" in kind:
-            return Path(value).expanduser().absolute()
+            return Path(folder or "", Path(value).expanduser()).absolute()
         if kind == "int":
             number = int(value)
             if number < 0:
@@ -496,12 +646,12 @@ LIVE: tuple[tuple[str, str], ...] = (
 
 
 _OF_THE_PROCESS = frozenset(
-    "data_dir host port workers log_level log_format stop_seconds rate_per_minute cors_allowed_origins max_upload_mb "
-    "taxonomy_base sentry_dsn trusted_proxies public_origins answers_at_once answers_waiting searches_at_once "
-    "searches_waiting "
-    "uploads_at_once uploads_waiting connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms "
-    "pool_size index_cache_mb cache_size cache_seconds cbr_cache_ttl parse_memory_mb parse_seconds "
-    "max_file_mb max_passages embed_threads".split()
+    "data_dir host port workers log_level log_format drain_seconds stop_seconds rate_per_minute cors_allowed_origins "
+    "max_upload_mb taxonomy_base sentry_dsn trusted_proxies public_origins answers_at_once answers_waiting "
+    "searches_at_once searches_waiting "
+    "uploads_at_once uploads_waiting jobs_at_once connections_at_once idle_seconds cpu_at_once model_calls_at_once "
+    "wait_ms pool_size index_cache_mb cache_size cache_seconds cbr_cache_ttl parse_memory_mb parse_seconds "
+    "max_file_mb max_passages embed_threads sources backup_dir backup_key backup_key_file mcp_key".split()
 )
 """Settings that affect how a process works, not the results of questions and searches."""
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, LiteralString
 
 import httpx2
+import uvicorn
 from fastapi import FastAPI
 
 from dtrag.app import App
 from dtrag.core.access.api_key import Role
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
+from dtrag.delivery.listening import listen
 from dtrag.settings import Settings
 
 CANARY = "zymurgite"
@@ -45,10 +48,12 @@ class House:
         found: Service = self.api.state.service
         return found.app
 
-    async def client(self, name: str, scope: list[str] | None, role: Role = "editor") -> httpx2.AsyncClient:
-        """A client with a key of its own; `scope` None is the whole tree."""
+    async def client(
+        self, name: str, scope: list[str] | None, role: Role = "editor", principals: Sequence[str] = ()
+    ) -> httpx2.AsyncClient:
+        """A client with a key of its own; `scope` None is the whole tree, `principals` are its users of sources."""
         if name not in self.clients:
-            created = await self.app.keys.create(name, scope, role, rate=1_000_000)
+            created = await self.app.keys.create(name, scope, role, rate=1_000_000, principals=principals)
             self.clients[name] = await self.exits.enter_async_context(
                 httpx2.AsyncClient(
                     transport=httpx2.ASGITransport(app=self.api),
@@ -89,6 +94,18 @@ async def house(settings: Settings, folder: Path | None = None) -> AsyncIterator
         if folder is not None:
             await fill(built.app, folder)
         yield built
+
+
+@asynccontextmanager
+async def listening(api: FastAPI) -> AsyncIterator[str]:
+    """The address at which the running service listens, for clients that need a socket."""
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(api, lifespan="off", log_config=None, ws="none"))
+    serving = asyncio.create_task(server.serve([listener]))
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    await serving
+    listener.close()
 
 
 async def fill(app: App, folder: Path) -> None:

@@ -39,25 +39,33 @@ except DtragError as error:
 """
 
 
+START_S = 120.0
+
+
 class Served:
     """A service in a process of its own, ready when made. `lines` is what it has written to stderr until then.
 
-    A thread reads what it writes later: a full pipe would stop the service.
+    One that does not start in time is ended with its stacks in `lines`, and has no address. A thread reads what it
+    writes later: a full pipe would stop the service.
     """
 
     program = SERVE
 
     def __init__(self, **settings: str) -> None:
-        command = [sys.executable, "-c", self.program, *(f"{name}={value}" for name, value in settings.items())]
+        pairs = (f"{name}={value}" for name, value in settings.items())
+        command = [sys.executable, "-Xfaulthandler", "-c", self.program, *pairs]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
         self.address = ""
         assert self.process.stderr is not None
+        late = threading.Timer(START_S, self.process.send_signal, [signal.SIGABRT])
+        late.start()
         for line in self.process.stderr:
             self.lines.append(line)
             if line.startswith("dtrag is listening on "):
                 self.address = line.split()[4]
                 break
+        late.cancel()
         self.client = httpx2.Client(base_url=self.address or "http://127.0.0.1", timeout=30)
         self._later_lines: list[str] = []
         self._reader = threading.Thread(target=self._later_lines.extend, args=(self.process.stderr,), daemon=True)

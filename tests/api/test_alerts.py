@@ -1,4 +1,4 @@
-"""docs/how-to/alerts.yml: Prometheus rules over series that a service really exposes, with the limits of the texts."""
+"""deploy/alerts.yml: Prometheus rules over series that a service really exposes, with the limits of the texts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ from dtrag.errors import DatabaseUnavailable
 from tests.store import Databases
 
 ROOT = Path(__file__).parents[2]
-RULES = ROOT / "docs" / "how-to" / "alerts.yml"
+RULES = ROOT / "deploy" / "alerts.yml"
 DURATION = re.compile(r"(\d+(ms|[smhdwy]))+")
-SELECTOR = re.compile(r"\b(dtrag_\w+)(?:\{([^{}]*)\})?(?:\[(\w+)\])?")
+SELECTOR = re.compile(r"\b(dtrag_\w+|up)(?:\{([^{}]*)\})?(?:\[(\w+)\])?")
 MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
-FUNCTIONS = {"histogram_quantile", "increase", "rate", "sum"}
-WORDS = FUNCTIONS | {"by", "le", "and"}
+FUNCTIONS = {"delta", "histogram_quantile", "increase", "rate", "sum"}
+WORDS = FUNCTIONS | {"by", "le", "and", "limiter", "up"}
 THRESHOLDS = {
+    "DtragDown": ("critical", "== 0", "2m"),
+    "DtragUnexpectedErrors": ("high", "> 0", ""),
+    "DtragRequestsRefused": ("high", "> 1", "10m"),
+    "DtragVectorsStalled": ("medium", "> 0 and delta(dtrag_vectors_pending[30m]) >= 0", "30m"),
     "DtragAnswersVerySlow": ("critical", "> 6", "30m"),
     "DtragAnswersSlow": ("high", "> 4", "15m"),
     "DtragFilterBypassAttempts": ("critical", "> 10", ""),
@@ -42,7 +46,55 @@ THRESHOLDS = {
     "DtragCaseSuccessLow": ("medium", "< 0.6", "1h"),
     "DtragFewCases": ("low", "< 100", "1d"),
 }
-"""The alerts of the acceptance documents without Recall@10."""
+"""Those of the service itself, then the alerts of the acceptance documents without Recall@10."""
+AGENTS = 'dtrag_http_requests_total{route="/agents/from-category",status="422"}'
+SEARCHES = 'dtrag_http_requests_total{route="/search",status="%s"}'
+Series = dict[str, tuple[str, str]]
+"""Values of each series, by the minute, with which the alert fires, and with which it does not."""
+
+
+def histogram(name: str, slow: str, fast: str) -> Series:
+    """Ten observations a minute that end between two bounds of buckets, or below the first of them."""
+    comma = "," if "{" in name else "{"
+    first, second = (f'{name.rstrip("}")}{comma}le="{le}"}}' for le in (fast, slow))
+    every = f'{name.rstrip("}")}{comma}le="+Inf"}}'
+    return {first: ("0+0x200", "0+10x200"), second: ("0+10x200", "0+10x200"), every: ("0+10x200", "0+10x200")}
+
+
+def mean(name: str) -> Series:
+    """Ten observations a minute with a mean of .2, or of .9."""
+    return {f"{name}_sum": ("0+2x200", "0+9x200"), f"{name}_count": ("0+10x200", "0+10x200")}
+
+
+TOTAL = 'dtrag_search_stage_seconds_bucket{stage="total"}'
+FIRES: dict[str, Series] = {
+    "DtragDown": {'up{job="dtrag",instance="a"}': ("1 0x200", "1x200")},
+    "DtragUnexpectedErrors": {"dtrag_http_unexpected_errors_total": ("0x190 1x20", "0x200")},
+    "DtragRequestsRefused": {'dtrag_admission_refused_total{limiter="run"}': ("0+120x200", "0+30x200")},
+    "DtragVectorsStalled": {"dtrag_vectors_pending": ("500x200", "100000-64x200")},
+    "DtragAnswersVerySlow": histogram("dtrag_pipeline_seconds_bucket", "10", "6"),
+    "DtragAnswersSlow": histogram("dtrag_pipeline_seconds_bucket", "6", "4"),
+    "DtragConfidenceLow": mean("dtrag_pipeline_confidence"),
+    "DtragFilterBypassAttempts": {'dtrag_filter_bypass_attempts_total{kind="bypass"}': ("0+1x200", "0+0x200")},
+    "DtragFilterSlow": histogram("dtrag_filter_seconds_bucket", "0.1", "0.05"),
+    "DtragAgentValidationErrorsPerHour": {AGENTS: ("0+1x200", "0x100 20x100")},
+    "DtragAgentValidationErrorsPerMinute": {AGENTS: ("0+11x200", "0+9x200")},
+    "DtragSearchVerySlow": histogram(TOTAL, "10", "3"),
+    "DtragSearchErrors": {SEARCHES % 200: ("0+90x200", "0+99x200"), SEARCHES % 503: ("0+10x200", "0+1x200")},
+    "DtragSearchSlow": histogram(TOTAL, "3", "1"),
+    "DtragCacheHitRateLow": {
+        'dtrag_search_cache_total{outcome="hit"}': ("0+1x200", "0+5x200"),
+        'dtrag_search_cache_total{outcome="miss"}': ("0+9x200", "0+5x200"),
+    },
+    "DtragSearchDiversityLow": mean("dtrag_search_diversity"),
+    "DtragCaseMemoryFailed": {"dtrag_cbr_failed": ("1x200", "0x200")},
+    "DtragCaseSuggestionsSlow": {"dtrag_cbr_suggestion_latency_avg": (".6x200", ".1x200")},
+    "DtragCaseSuccessLow": {
+        "dtrag_cbr_success_rate": (".5x200", ".7x200"),
+        "dtrag_cbr_total_interactions": ("100x200", "100x200"),
+    },
+    "DtragFewCases": {"dtrag_cbr_total_cases": ("5x2000", "500x2000"), "dtrag_cbr_enabled": ("1x2000", "1x2000")},
+}
 
 
 def rules() -> list[dict[str, Any]]:
@@ -81,7 +133,7 @@ def test_an_expression_is_well_formed(rule: dict[str, Any]) -> None:
             re.compile(value)
     rest = SELECTOR.sub(" ", expression)
     assert set(re.findall(r"[a-z_]+", rest)) <= WORDS
-    assert set(re.findall(r"(\w+)\s*\((?!le\))", rest)) - {"and"} <= FUNCTIONS
+    assert set(re.findall(r"(\w+)\s*\((?!le\)|limiter\))", rest)) - {"and"} <= FUNCTIONS
     for ranged in ("rate", "increase"):
         assert not re.search(rf"{ranged}\(dtrag_\w+(\{{[^}}]*\}})?\)", expression), f"{ranged} needs a window"
 
@@ -90,6 +142,40 @@ def test_an_expression_is_well_formed(rule: dict[str, Any]) -> None:
 def test_promtool_accepts_the_file() -> None:
     checked = subprocess.run(["promtool", "check", "rules", str(RULES)], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_every_alert_has_series_with_which_it_fires() -> None:
+    assert set(FIRES) == set(THRESHOLDS)
+    for rule in rules():
+        assert {name for name, *_ in SELECTOR.findall(rule["expr"])} == {
+            re.split("{", series)[0] for series in FIRES[rule["alert"]]
+        }, rule["alert"]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_every_alert_fires_once_and_is_quiet_otherwise(tmp_path: Path) -> None:
+    """Prometheus' own evaluation: the alert is firing in its bad case, and is not in its good one."""
+    cases = []
+    for name, series in FIRES.items():
+        for column, expected in enumerate((1, 0)):
+            at = "33h" if name == "DtragFewCases" else "195m"
+            firing = f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) or vector(0)'
+            cases.append(
+                {
+                    "name": f"{name} {'fires' if expected else 'is quiet'}",
+                    "interval": "1m",
+                    "input_series": [
+                        {"series": selector, "values": values[column]} for selector, values in series.items()
+                    ],
+                    "promql_expr_test": [
+                        {"expr": firing, "eval_time": at, "exp_samples": [{"labels": "{}", "value": expected}]}
+                    ],
+                }
+            )
+    file = tmp_path / "alerts_test.yml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": cases}), "utf-8")
+    tested = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
 def test_operations_explains_every_rule() -> None:
@@ -130,6 +216,8 @@ async def test_every_series_of_the_rules_is_one_of_the_service(
     assert values == {"bypass": 1.0, "injection": 0.0, "path_traversal": 0.0}
     for rule in rules():
         for name, matchers, _ in SELECTOR.findall(rule["expr"]):
+            if name == "up":  # made by Prometheus
+                continue
             needed = {
                 label: value if kind == "=~" else re.escape(value) for label, kind, value in MATCHER.findall(matchers)
             }

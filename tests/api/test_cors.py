@@ -33,6 +33,7 @@ ASKING = {
     ("POST", "/agents/{agent_id}/ask"),
     ("POST", "/regulations/search"),
     ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/responses"),
     ("GET", "/v1/models"),
     ("GET", "/v1/models/{model:path}"),
 }

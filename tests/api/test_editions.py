@@ -60,6 +60,7 @@ async def test_every_route_answers_from_the_day(built: House) -> None:
         ("/chat/run", {"message": QUESTION, "agent_id": agent_id, "context": {"as_of": DAY}}),
         ("/chat/stream", {"message": QUESTION, "context": {"as_of": DAY}}),
         ("/v1/chat/completions", {"model": "dtrag", "messages": messages, "as_of": DAY}),
+        ("/v1/responses", {"model": "dtrag", "input": messages, "as_of": DAY}),
         ("/regulations/search", {"query": QUESTION, "as_of": DAY}),
         (f"/agents/{agent_id}/search", {"query": QUESTION, "as_of": DAY}),
         (f"/agents/{agent_id}/ask", {"question": QUESTION, "as_of": DAY}),

@@ -16,6 +16,7 @@ from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
+from tests.clock_of_limits import stop_refills
 
 PROXY = ("10.0.0.2", 4_000)
 
@@ -30,7 +31,7 @@ async def test_wrong_keys_are_counted_by_peer_whatever_is_forwarded(settings: Se
     api = create_app(settings)
     rotated = [f"203.0.113.{number}" for number in range(FAILURES_PER_MINUTE + 3)]
     async with api.router.lifespan_context(api), client_of(api) as local:
-        api.state.service.limits.monotonic = lambda: 0.0  # on a slow machine allowances would come back
+        stop_refills(api)
         await api.state.service.app.keys.create("first", role="admin")
         assert await wrong_keys(local, rotated) == [401] * FAILURES_PER_MINUTE + [429] * 3
 
@@ -38,7 +39,7 @@ async def test_wrong_keys_are_counted_by_peer_whatever_is_forwarded(settings: Se
 async def test_wrong_keys_are_counted_by_client_behind_a_trusted_proxy(settings: Settings) -> None:
     api = create_app(dataclasses.replace(settings, trusted_proxies="10.0.0.0/28, ::1"))
     async with api.router.lifespan_context(api), client_of(api, address=PROXY) as proxy:
-        api.state.service.limits.monotonic = lambda: 0.0  # on a slow machine allowances would come back
+        stop_refills(api)
         await api.state.service.app.keys.create("first", role="admin")
         # The client invents the first entries; the proxies append the address that they saw.
         same = [f"198.51.100.{number}, 203.0.113.9, 10.0.0.7" for number in range(FAILURES_PER_MINUTE + 1)]

@@ -221,3 +221,22 @@ async def test_the_metrics_count_attempts_by_kind(a: httpx2.AsyncClient, boss: h
         assert after[kind] == before[kind] + 1
     assert after["last_violation"] > (before["last_violation"] or "")
     assert_failure(await a.get("/metrics/filter"), 403)
+
+
+async def test_results_are_not_shared_between_scopes_that_reach_the_same_documents(
+    built: House, boss: httpx2.AsyncClient, a: httpx2.AsyncClient
+) -> None:
+    """Statistics are counted in the caller's scope: the scores of a wider caller tell of documents outside of it."""
+    wide = await built.client("wide", None, "reader")  # sees no paths of the server, as `a`
+
+    async def scores(client: httpx2.AsyncClient, **filters: Any) -> list[float]:
+        body = {"query": "machine learning finds rules", "filters": filters}
+        return [passage["bm25_score"] for passage in (await client.post("/search", json=body)).json()["results"]]
+
+    own = await scores(a)
+    uploaded = await boss.post(
+        "/documents", files={"files": ("new.md", b"# New\n\nA machine.")}, data={"category": "HR"}
+    )
+    assert uploaded.status_code == 201  # nothing is cached any more
+    assert await scores(wide, taxonomy_paths=[["AI", "ML"]]) != own
+    assert await scores(a) == own

@@ -23,6 +23,7 @@ from dtrag.errors import Conflict, InvalidInput, NotFound, Unauthorized
 from dtrag.governance.api_keys import KNOWN_S, Keys
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
+from tests.clock_of_limits import stop_refills
 
 REMOTE = ("203.0.113.5", 40_000)
 
@@ -31,7 +32,7 @@ REMOTE = ("203.0.113.5", 40_000)
 async def api(settings: Settings) -> AsyncIterator[FastAPI]:
     created = create_app(settings)
     async with created.router.lifespan_context(created):
-        created.state.service.limits.monotonic = lambda: 0.0  # on a slow machine allowances would come back
+        stop_refills(created)
         yield created
 
 

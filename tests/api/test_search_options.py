@@ -92,7 +92,7 @@ async def test_every_option_reaches_the_app(
     }
     body = {"query": "x", **options}
     assert (await client.post("/search", json=body, headers={"X-Correlation-ID": "w-9"})).status_code == 200
-    assert recorded.asked == {**body, "correlation_id": "w-9", "scope": Access()}
+    assert recorded.asked == {**body, "correlation_id": "w-9", "scope": Access(principals=None)}
     assert (await client.post("/search", json={"query": "x"})).status_code == 200
     assert recorded.asked["bm25_candidates"] == recorded.asked["vector_candidates"] == CANDIDATES
 

@@ -243,6 +243,14 @@ def test_an_open_address_needs_a_key_first(start: Start, tmp_path: Path) -> None
     assert running.client.get("/documents", headers={**headers, "X-API-Key": secret}).status_code == 200
 
 
+def test_an_open_address_needs_no_key_where_only_public_branches_are_read(start: Start, tmp_path: Path) -> None:
+    running = start(data_dir=str(tmp_path / "data"), host="0.0.0.0", public="Statutes", log_level="WARNING")
+    assert any("DTRAG_PUBLIC: there is no category Statutes" in line for line in running.lines)
+    headers = {"Host": "localhost"}
+    assert running.client.get("/documents", headers=headers).json()["documents"] == []
+    assert_failure(running.client.get("/settings", headers=headers), 401)
+
+
 def test_a_forwarded_client_is_not_a_local_one(served: Served) -> None:
     assert any("No key is configured: only this machine has access" in line for line in served.lines)
     assert served.client.get("/documents").status_code == 200

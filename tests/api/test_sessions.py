@@ -22,6 +22,7 @@ from dtrag.governance.api_keys import MOST_SESSIONS, USED_EVERY, Keys, Sessions
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
+from tests.clock_of_limits import stop_refills
 
 OWN = "http://localhost:8001"
 
@@ -30,7 +31,7 @@ OWN = "http://localhost:8001"
 async def api(settings: Settings) -> AsyncIterator[FastAPI]:
     created = create_app(settings)
     async with created.router.lifespan_context(created):
-        created.state.service.limits.monotonic = lambda: 0.0  # on a slow machine allowances would come back
+        stop_refills(created)
         yield created
 
 
@@ -116,6 +117,7 @@ async def test_without_any_key_no_session_is_needed(api: FastAPI) -> None:
             "scope": None,
             "csrf": None,
             "expires_at": None,
+            "public": False,
         }
         client.cookies.set(COOKIE, new_token())  # of another service on this machine
         assert (await client.post("/search", json={"query": "leave"})).status_code == 200

@@ -37,6 +37,7 @@ async def answers(client: httpx2.AsyncClient, agent_id: str) -> dict[str, str]:
         "chat": await client.post("/chat/run", json={"message": QUESTION}),
         "stream": await client.post("/chat/stream", json={"message": QUESTION}),
         "openai": await client.post("/v1/chat/completions", json=body),
+        "responses": await client.post("/v1/responses", json={"model": "dtrag", "input": QUESTION}),
         "agent": await client.post(f"/agents/{agent_id}/ask", json={"question": QUESTION}),
         "documents": await client.get("/documents"),
         "document": await client.get(f"/documents/{document_id}"),

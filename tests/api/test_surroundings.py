@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import httpx2
 import numpy as np
@@ -21,10 +22,12 @@ from dtrag.adapters.embedders.factory import ByLanguage, EmbedderOnDemand
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.documents import Vector
+from dtrag.core.job import JobCount
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
 from dtrag.errors import DatabaseUnavailable, ModelDamaged
 from dtrag.ingestion.sources import Source
+from dtrag.jobs.queue import Jobs
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
 from tests.api.shape import FORM, assert_failure, file_form
@@ -254,8 +257,11 @@ async def test_passages_that_wait_for_vectors_are_counted(
     assert check["reason_statements"][0]["code"] == "health_vectors_pending"
     monkeypatch.setattr(service, "_vectors_measured", -math.inf)
     assert re.search(r"^dtrag_vectors_pending [1-9]", (await client.get("/metrics")).text, re.M)
-    monkeypatch.setattr(service.app.vectors, "problem", "The disk is full.")
-    check = (await client.get("/health")).json()["checks"]["vectors"]
+    failed = JobCount("vectors", "waiting", 1, 0.0, "The disk is full.")
+    with monkeypatch.context() as jobs:
+        jobs.setattr(Jobs, "counts", AsyncMock(return_value=[failed]))
+        checks = (await client.get("/health")).json()["checks"]
+    check = checks["vectors"]
     assert (check["status"], "The disk is full." in check["reason"]) == ("degraded", True)
     await service.app.vectors.fill()
     assert (await client.get("/documents")).json()["total"]["vectors_pending"] == 0
@@ -387,7 +393,7 @@ async def test_openapi_describes_every_field_and_failure(client: httpx2.AsyncCli
             for status, answer in operation["responses"].items():
                 if status >= "400":
                     shape = answer["content"]["application/json"]["schema"]["$ref"]
-                    assert shape.endswith(("/ErrorShape", "/OpenAIFailure")), (method, path, status)
+                    assert shape.endswith(("/ErrorShape", "/OpenAIFailure", "/DifyFailure")), (method, path, status)
     assert "HTTPValidationError" not in schema["components"]["schemas"]
     assert schema["components"]["schemas"]["SearchRequest"]["properties"]["query"]["examples"]
 

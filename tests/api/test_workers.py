@@ -19,6 +19,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from dtrag.adapters.embedders.bert import MiniLM
 from dtrag.adapters.postgres.connect import pool_size_of_worker
 from dtrag.adapters.postgres.server import server
 from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
@@ -47,6 +48,10 @@ class Supervised(Served):
 
     def workers(self) -> set[int]:
         """The processes that serve."""
+        return {worker for template in self.templates() for worker in children(template)}
+
+    def templates(self) -> set[int]:
+        """The processes that workers are forked from."""
         return {pid for pid, command in children(self.process.pid).items() if "dtrag.delivery.api.worker" in command}
 
     def until(self, ready: Callable[[], bool]) -> None:
@@ -165,6 +170,29 @@ def test_the_supervisor_imports_no_engine() -> None:
     assert not set(ENGINE) & set(modules)
 
 
+def test_workers_share_the_memory_of_their_template(pool: Supervised) -> None:
+    pool.until_complete()
+    assert len(pool.templates()) == 1
+    for worker in pool.workers():
+        [shared] = re.findall(r"^Shared_Dirty: +(\d+) kB$", Path(f"/proc/{worker}/smaps_rollup").read_text(), re.M)
+        assert int(shared) > 20_000
+
+
+@pytest.mark.skipif(not MiniLM.available(Settings()), reason="the weights of the embedder are not installed")
+def test_a_fork_of_the_template_embeds_as_the_template_does() -> None:
+    program = """
+import os, sys
+from dtrag.delivery.api.worker import _loaded
+from dtrag.settings import Settings
+embedder, texts = _loaded(Settings()), ["What is a term?", "학기는 언제 시작하나요?"]
+vectors = embedder.embed_queries(texts)
+if not (pid := os.fork()):
+    os._exit(int((embedder.embed_queries(texts) != vectors).any()))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
+
+
 def test_connections_are_spread_over_both_workers(pool: Supervised) -> None:
     assert pool.lines[-1].endswith(" (docs at /docs), 2 workers\n")
     pool.until_complete()
@@ -263,11 +291,11 @@ def test_a_rolling_restart_fails_no_request(pool: Supervised) -> None:
 
 def test_the_death_of_the_supervisor_ends_its_workers(pool: Supervised) -> None:
     running = Supervised(pool.folder)  # beside the other one, which has the socket of the owner
-    workers = running.workers()
+    workers, templates = running.workers(), running.templates()
     assert workers
     running.process.kill()
     running.ended()
-    running.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+    running.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers | templates))
 
 
 class OfAnInterpreter(Supervised):
@@ -290,13 +318,44 @@ def test_a_process_that_cannot_be_started_is_tried_again(pool: Supervised, tmp_p
         running.process.send_signal(signal.SIGHUP)
         running.until(lambda: any("are not replaced" in line for line in running._later_lines))
         os.kill(min(before), signal.SIGKILL)
+        running.until(lambda: len(running.workers() - before) == 1)  # by the template that is still there
+        running.until_complete()
+        [template] = running.templates()
+        os.kill(template, signal.SIGKILL)
+        os.kill(max(before), signal.SIGKILL)
         running.until(lambda: any("did not start, which is tried again" in line for line in running._later_lines))
-        assert httpx2.get(f"{running.address}/livez").status_code == 200
+        assert httpx2.get(f"{running.address}/livez").status_code == 200  # by the worker whose template has ended
         taken.rename(interpreter)
-        running.until(lambda: len(running.workers()) == 2)
+        running.until(lambda: len(running.workers()) == 1)
+        running.until_complete()
     finally:
         code, lines = running.stop()
     assert (code, "Traceback" in lines) == (0, False)
+
+
+class Embedding(Supervised):
+    """Makes vectors in the background."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        Served.__init__(self, data_dir=str(folder), embedder="minilm", port="0", workers="2")
+
+
+def test_workers_end_while_a_thread_is_inside_a_model() -> None:
+    """Python ended that thread in the middle of C++ code, which aborted the process or kept it from ending.
+
+    Vectors begin at once after the upload, and the service accepts requests for another second.
+    """
+    base = Path(tempfile.mkdtemp(prefix="test-workers-"))
+    running = Embedding(base / "data")
+    try:
+        text = "\n\n".join(f"{number} kettles have a valve, and winter has a lantern. " * 20 for number in range(60))
+        added = running.client.post("/documents", files={"files": ("many.txt", text.encode(), "text/plain")})
+        assert added.status_code == 201
+    finally:
+        code, lines = running.stop()
+        shutil.rmtree(base)
+    assert (code, [line for line in lines.splitlines() if "terminate" in line or "does not end" in line]) == (0, [])
 
 
 def test_pauses_between_failed_workers_grow_up_to_a_limit() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 import stat
+import struct
 import unicodedata
 import zipfile
 import zlib
@@ -18,6 +19,7 @@ import docx
 import pytest
 from pypdf import PdfReader, PdfWriter
 
+from dtrag.adapters.parsers import ocr
 from dtrag.adapters.parsers.formats import OLE_MAGIC, format_of
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.core.documents import ParsedDocument
@@ -26,9 +28,11 @@ from dtrag.ingestion import chunking
 from dtrag.regulations.korean import structure
 from tests.growth import grows_linearly
 from tests.hostile_files import GROWING
+from tests.office_files import open_document, xlsx, xlsx_rows
+from tests.ole_writer import hwp, xls
 
 REFUSED = re.compile(
-    "it is|its |no text|unsafe archive|the (?:file|archive|PDF|XML)|something|line |it has|[0-9,]+ of "
+    "it is|its |no text|unsafe archive|the (?:file|archive|PDF|XML|picture)|something|line |it has|[0-9,]+ of "
 )
 
 
@@ -167,6 +171,66 @@ async def test_truncated_pdf(tenths: int, parser: ParserProcess, tmp_path: Path)
     assert bool(documents) != bool(reason)
 
 
+# --- pictures
+
+
+def png(width: int, height: int, data: bytes) -> bytes:
+    def part(kind: bytes, body: bytes) -> bytes:
+        return len(body).to_bytes(4) + kind + body + zlib.crc32(kind + body).to_bytes(4)
+
+    head = part(b"IHDR", width.to_bytes(4) + height.to_bytes(4) + bytes([8, 0, 0, 0, 0]))
+    return b"\x89PNG\r\n\x1a\n" + head + part(b"IDAT", zlib.compress(data, 9)) + part(b"IEND", b"")
+
+
+def tiff(count: int, loop: bool = False) -> bytes:
+    """Pages of one pixel; with `loop` the last is followed by the first."""
+    fields = ((256, 4, 1), (257, 4, 1), (258, 4, 8), (259, 4, 1), (262, 4, 1), (273, 4, 8), (279, 4, 1))
+    size = 2 + 12 * len(fields) + 4
+    out = b"II*\0" + (12).to_bytes(4, "little") + b"\xff\0\0\0"
+    for number in range(count):
+        following = 12 + size * (number + 1) if number + 1 < count else 12 * loop
+        out += len(fields).to_bytes(2, "little")
+        out += b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in fields)
+        out += following.to_bytes(4, "little")
+    return out
+
+
+PICTURES = {
+    "bomb": ("a.png", png(60_000, 60_000, bytes(10 << 20)), "60000 x 60000 pixels"),
+    "no size": ("a.png", png(0, 0, b""), "damaged|cannot be read"),
+    "too little data": ("a.png", png(400, 400, bytes(9_000)), "damaged|cannot be read"),
+    "nothing in it": ("a.png", png(300, 300, bytes([0, *[255] * 300]) * 300), "found none"),
+    "half": ("a.png", png(300, 300, bytes(301 * 300))[:60], "damaged|cannot be read"),
+    "something else": ("a.jpg", b"\xff\xd8\xff" + bytes(9_000), "damaged|cannot be read"),
+    "another kind": ("a.tif", png(9, 9, bytes(90)), "damaged"),
+    "many pages": ("a.tiff", tiff(10_000), "10,000 pages"),
+    "pages in a loop": ("a.tiff", tiff(3, loop=True), "found none|damaged|cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", PICTURES)
+async def test_hostile_picture(case: str, parser: ParserProcess, tmp_path: Path) -> None:
+    name, data, expected = PICTURES[case]
+    documents, reason = await outcome(parser, tmp_path, name, data)
+    assert documents == []
+    assert re.search(expected if ocr.is_usable() else "tesseract-ocr-kor", reason), reason
+
+
+async def test_a_scanned_page_that_is_too_large(parser: ParserProcess, tmp_path: Path) -> None:
+    entries = b"/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"
+    resources = b"/Resources << /XObject << /I 5 0 R >> >>"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 1000000 1000000] /Contents 4 0 R %s >>" % resources,
+        stream(b"1000000 0 0 1000000 0 0 cm /I Do"),
+        stream(b"\x00", entries),
+    ]
+    documents, reason = await outcome(parser, tmp_path, "a.pdf", pdf(objects))
+    assert documents == []
+    assert ("too large" if ocr.is_usable() else "tesseract-ocr-kor") in reason
+
+
 # --- DOCX and HWPX
 
 
@@ -216,7 +280,7 @@ ARCHIVES = {
 }
 
 
-@pytest.mark.parametrize("name", ["a.docx", "a.hwpx"])
+@pytest.mark.parametrize("name", ["a.docx", "a.hwpx", "a.pptx", "a.odt", "a.xlsx"])
 @pytest.mark.parametrize("case", ARCHIVES)
 async def test_hostile_archive(case: str, name: str, parser: ParserProcess, tmp_path: Path) -> None:
     data, expected = ARCHIVES[case]
@@ -248,11 +312,17 @@ async def test_external_relations_are_not_followed(parser: ParserProcess, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"), [("a.hwpx", "HWPX"), ("a.hwp", "HWPX"), ("a.docx", "DOCX"), ("a.doc", "DOCX")]
+    ("name", "advice"),
+    [
+        ("a.hwpx", "name it .hwp"),
+        ("a.docx", "save it as DOCX"),
+        ("a.doc", "save it as DOCX"),
+        ("a.odt", "save it as ODT"),
+    ],
 )
 async def test_old_binary_files(name: str, advice: str, parser: ParserProcess, tmp_path: Path) -> None:
     _, reason = await outcome(parser, tmp_path, name, OLE_MAGIC + bytes(4_000))
-    assert f"save it as {advice}" in reason
+    assert advice in reason
 
 
 # --- text
@@ -297,6 +367,10 @@ async def test_ten_megabytes_on_one_line(name: str, parser: ParserProcess, tmp_p
         ("a.html", b"<div>" * 100_000 + b"x", "nested too deeply"),
         ("a.md", b"> " * 100_000 + b"x", "nested"),
         ("a.jsonl", b'{"text": ' + b"[" * 100_000, "nested too deeply"),
+        ("a.json", b"[" * 100_000, "nested too deeply"),
+        ("a.xml", b"<a>" * 100_000, "damaged"),
+        ("a.xml", XXE, "document type declaration"),
+        ("a.hml", LAUGHS, "document type declaration"),
         ("a.csv", b"a," * 1_000_000 + b"\n" + b"1," * 1_000_000, "columns"),
         ("a.txt", bytes(range(256)) * 1_000, "encodings tried"),
         ("a.html", GOOD_PDF + b"<html><p>polyglot</p></html>", "PDF file, not HTML"),
@@ -306,6 +380,58 @@ async def test_hostile_text(name: str, data: bytes, expected: str, parser: Parse
     documents, reason = await outcome(parser, tmp_path, name, data)
     assert documents == []
     assert expected in reason
+
+
+# --- spreadsheets, e-mail and binary HWP
+
+REPEATED = (
+    '<table:table-row table:number-rows-repeated="1048576"><table:table-cell table:number-columns-repeated="16384">'
+    "<text:p>x</text:p></table:table-cell></table:table-row>"
+)
+FAR = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+WIDE = '<dimension ref="A1:XFD1048576"/>'
+MAIL = b"Subject: s\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
+PIECE = b"--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=%d.txt\r\n\r\ntext\r\n"
+INSIDE = b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n"
+OFFICE = {
+    "a sheet that says it is enormous": ("a.xlsx", xlsx({"S": xlsx_rows([["k", 1]])}, dimension=WIDE), ""),
+    "two cells that are far apart": ("a.xlsx", xlsx({"S": FAR}), "more than 512 MiB of memory"),
+    "merged cells over the whole sheet": (
+        "a.xlsx",
+        xlsx({"S": xlsx_rows([["k", 1]])}, merges=["A1:XFD1048576"] * 9_999),
+        "",
+    ),
+    "half a workbook": ("a.xlsx", xlsx({"S": xlsx_rows([["k", 1]])})[:1_500], "damaged"),
+    "no workbook": ("a.xlsx", zipped("a.txt", b"x"), "not a complete spreadsheet"),
+    "entities of a workbook": ("a.xlsx", zipped("xl/workbook.xml", LAUGHS), "document type declaration"),
+    "entities of a sheet": ("a.ods", zipped("content.xml", LAUGHS), "document type declaration"),
+    "entities of a presentation": ("a.pptx", zipped("ppt/presentation.xml", XXE), "document type declaration"),
+    "half an old workbook": ("a.xls", xls({"S": [["k", 1.0]]})[:1_200], "spreadsheet"),
+    "an old workbook of another kind": ("a.xls", hwp(["text"]), "spreadsheet"),
+    "cells of an open sheet repeated": (
+        "a.ods",
+        open_document("spreadsheet", "<table:table>" + REPEATED * 2_000 + "</table:table>"),
+        "more than 2,000 columns",
+    ),
+    "10,000 attachments": ("a.eml", MAIL + b"".join(PIECE % n for n in range(10_000)) + b"--b--", ""),
+    "10,000 parts in each other": ("a.eml", b"".join(INSIDE % (n, n) for n in range(10_000)), "nested too deeply"),
+    "messages in messages": ("a.eml", b"Content-Type: message/rfc822\r\n\r\n" * 200 + b"Subject: s\r\n\r\ntext", ""),
+    "half a message": ("a.eml", MAIL + PIECE % 1, ""),
+    "HWP with a password": ("a.hwp", hwp(["text"], flags=3), "encrypted"),
+    "half a HWP file": ("a.hwp", hwp(["text"])[:2_000], "not a complete HWP"),
+    "HWP that unpacks to much": ("a.hwp", hwp(["가" * 200_000] * 500), "not a complete HWP"),
+    "nothing but the container": ("a.hwp", OLE_MAGIC + bytes(4_000), "not a complete HWP"),
+    "HWP is read in the process": ("a.hwp", hwp(["text"]), ""),
+}
+
+
+@pytest.mark.parametrize("case", OFFICE)
+async def test_hostile_office_files(case: str, parser: ParserProcess, tmp_path: Path) -> None:
+    name, data, expected = OFFICE[case]
+    documents, reason = await outcome(parser, tmp_path, name, data)
+    assert expected in reason
+    assert bool(documents) == (not expected), reason
+    assert len(documents) <= 101
 
 
 # --- what costs much

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from dtrag.adapters.postgres.lexical.strict_index import StrictIndex
 from dtrag.adapters.postgres.queries import queries
 from dtrag.app import App
 from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.scope import Access, Scope
+from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.delivery.api.app import serve_opened
 from dtrag.delivery.api.authentication import Authentication
 from dtrag.isolation.library import VISITORS, Visitor
@@ -43,6 +45,10 @@ WITHOUT_SCOPE: dict[Route, str] = {
     "POST /filter/test": "computes with the documents in the request only",
     "POST /filter/validate": "computes with the paths in the request only",
     "GET /tools": "the registered tools, which are the same for everybody",
+    "POST /backups": "a job of the whole database; the worlds have no folder for it",
+    "POST /sources/sync": "a job over sources of the settings; the worlds have none",
+    "POST /v1/embeddings": "computes with the texts in the request only",
+    "POST /evaluations": "stores a job, which runs with the access that its maker has then",
     "POST /tools/{name}/approve": "tools of MCP servers, of which the worlds have none",
     "DELETE /tools/{name}/approve": "as above",
 }
@@ -122,6 +128,8 @@ class Worlds:
 
     async def __aenter__(self) -> Worlds:
         self.pair = await self._open.enter_async_context(twin_worlds(self._settings, WordHashes(), serve_opened))
+        for app in self.pair.apps:  # now: created in the background, it would deadlock with a change of the policies
+            await StrictIndex(app.database).create()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -213,6 +221,11 @@ def rating_for_others(app: App, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(app.feedback, "_own", _own)
 
 
+def without_rights(app: App, patch: pytest.MonkeyPatch) -> None:
+    """What the rights of a source hide is shown to everybody with its branch."""
+    patch.setattr(Taxonomy, "hidden_from", lambda taxonomy, principals: frozenset())
+
+
 def without_condition(subject: str, statement: str, condition: str) -> Callable[[App, pytest.MonkeyPatch], Any]:
     """A statement without one of its conditions."""
 
@@ -294,6 +307,11 @@ HOLES = (
             "logs": ("GET /cbr/logs",),
             "decisions": ("GET /cbr/stats",),
         }.items()
+    ),
+    Hole(
+        "rights of sources are forgotten",
+        without_rights,
+        (SEARCH, "GET /documents", "GET /taxonomy/{version}/tree", "POST /ask", "POST /retrieval"),
     ),
     Hole(
         "every regulation is listed",

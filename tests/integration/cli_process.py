@@ -57,7 +57,7 @@ class Cli:
     def environment(self, **more: str) -> dict[str, str]:
         """Ours, without the settings of whoever runs the tests."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DTRAG_", "FEATURE_")) and k != "NO_COLOR"}
-        ours = {"DTRAG_DATA_DIR": str(self.data_dir), "COLUMNS": "80"}
+        ours = {"DTRAG_DATA_DIR": str(self.data_dir), "COLUMNS": "80", "DTRAG_CONFIG": "none"}
         return {**kept, **ours, **dict(self.settings), **more}
 
     def run(self, *arguments: str | Path, **environment: str) -> Ran:

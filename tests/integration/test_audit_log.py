@@ -43,6 +43,14 @@ async def test_a_record_is_durable_on_return_and_a_note_soon(app: App, store: St
     assert (await app.audit.verify()).head.number == 3
 
 
+async def test_no_subject_of_a_record_is_left_out(app: App) -> None:
+    ids = [f"document-{number}" for number in range(2_001)]
+    await app.audit.record("kim", "documents.delete", **{**LINE, "subjects": ids})
+    rows = list(reversed(await app.audit.newest()))
+    assert [len(row.entry.subjects) for row in rows] == [1_000, 1_000, 1]
+    assert [subject for row in rows for subject in row.entry.subjects] == ids
+
+
 async def test_notes_are_written_by_themselves_and_on_closing(settings: Settings, store: Store) -> None:
     async with open_app(settings) as app:
         await app.audit.note("lee", "GET /documents", **LINE)

@@ -8,23 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.database import scope_statement
+from dtrag.adapters.postgres.cluster import DISTRIBUTED as TABLES
+from dtrag.adapters.postgres.cluster import REFERRING
+from dtrag.adapters.postgres.database import migration_texts, scope_statement, split_statements
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.scope import Scope
 from dtrag.core.document_listing import SORTS
 from tests.cases import each
 from tests.store import Databases, Store
 
-DISTRIBUTED = [
-    "documents",
-    "chunks",
-    "lexical_index",
-    "embeddings",
-    "sentence_vectors",
-    "waiting_documents",
-    "imagined_questions",
-    "passage_validity",
-]
+DISTRIBUTED = list(TABLES)
 SUBJECTS = (
     "agents",
     "approvals",
@@ -79,6 +72,7 @@ GRANTS = {
     "agents": (READ, set()),
     "agent_manifests": (set(), set()),
     "agent_spending": (set(), set()),
+    "public_spending": (set(), set()),
     "api_keys": (set(), set()),
     "sessions": (set(), set()),
     "review_queue": (set(), READ),
@@ -86,6 +80,14 @@ GRANTS = {
     "classification_placements": (set(), set()),
     "audit_log": (set(), set()),
     "approved_tools": (set(), set()),
+    "rate_limits": (set(), set()),
+    "source_items": (set(), set()),
+    "source_nodes": (READ, set()),
+    "source_groups": (READ, set()),
+    "jobs": (set(), set()),
+    "job_files": (set(), set()),
+    "job_workers": (set(), set()),
+    "job_locks": (set(), set()),
     "traces": (set(), set()),
     "answer_feedback": (set(), set()),
     "conversation_turns": (set(), set()),
@@ -209,17 +211,15 @@ def test_no_other_table_refers_to_a_distributed_one(store: Store) -> None:
         " from pg_constraint where contype = 'f' and confrelid = any (%s::regclass[])",
         DISTRIBUTED,
     )
-    assert sorted(keys) == [
-        (table, "documents", "document_id")
-        for table in (
-            "chunks",
-            "embeddings",
-            "lexical_index",
-            "passage_validity",
-            "sentence_vectors",
-            "waiting_documents",
-        )
-    ]
+    assert sorted(keys) == [(table, "documents", "document_id") for table in sorted(REFERRING)]
+
+
+def test_no_distributed_table_refers_to_another_one_than_documents(store: Store) -> None:
+    keys = (
+        "select distinct confrelid::regclass::text from pg_constraint"
+        " where contype = 'f' and conrelid = any (%s::regclass[])"
+    )
+    assert store.rows(keys, DISTRIBUTED) == [("documents",)]
 
 
 def test_row_security_is_forced_on_content(store: Store) -> None:
@@ -306,6 +306,7 @@ def test_functions_of_the_owner(store: Store) -> None:
     )
     path = '{"search_path=dtrag, public, pg_temp"}'
     of_caller = (
+        ("check_job", False, "plpgsql", None, False, False, False),  # of the owner
         ("document_text", False, "sql", None, False, True, False),
         ("passages_in_scope", False, "plpgsql", None, False, True, False),
     )
@@ -336,6 +337,90 @@ def test_statements_keep_the_rules(name: str) -> None:
         assert re.fullmatch(r"set local [\w.]+ = \S+", text)
 
 
+def _blocks(text: str) -> list[tuple[str, str]]:
+    """The selects of a statement: each with what is in parentheses left out, and all that is in the ones around it."""
+    blocks, open_blocks = [], [[""]]
+    for piece in re.split(r"([()])", text):
+        if piece == "(":
+            open_blocks.append([""])
+        elif piece == ")" and len(open_blocks) > 1:
+            own = open_blocks.pop()[0]
+            blocks.append((own, " ".join(outer[0] for outer in open_blocks)))
+            open_blocks[-1][0] += f"({own})" if not re.match(r"\s*(?:select|with)\b", own) else "()"
+        else:
+            open_blocks[-1][0] += piece
+    return [*blocks, (open_blocks[0][0], "")]
+
+
+def _sources(block: str) -> dict[str, str]:
+    """Alias -> table, of a select."""
+    found = re.findall(
+        r"(?:\bfrom|\bjoin|\bupdate|\binto|,) (\w+)(?: (?:as )?(?!on\b|where\b|set\b|left\b|join\b)(\w+))?", block
+    )
+    return {alias or table: table for table, alias in found if table in GRANTS}
+
+
+@each("name", STATEMENTS)
+def test_statements_run_on_a_cluster(name: str) -> None:
+    """What Citus refuses, or answers differently: seen on a cluster (docs/how-to/citus.md)."""
+    text = " ".join(STATEMENTS[name].lower().split())
+    assert not re.search(r"select from", text), "a select without columns is an empty result there"
+    if "{filters}" in text:
+        [table] = set(re.findall(r"(?:from|join) (\w+) i\b", text))
+        assert table in DISTRIBUTED, "no conditions on the rows of a function"
+    for own, around in _blocks(text):
+        here = set(_sources(own).values())
+        if here & set(DISTRIBUTED):
+            for function in (
+                "document_text",
+                "documents_having",
+                "strict_candidates",
+                "strict_among",
+                "passages_in_scope",
+            ):
+                assert f"{function}(" not in own, "no server runs a function that reads tables"
+        elsewhere = _sources(around) | dict.fromkeys(re.findall(r"\bas (\w+) \(", around), "function")
+        for alias, table in elsewhere.items():
+            if here and (table in DISTRIBUTED) is not bool(here & set(DISTRIBUTED)):
+                assert not re.search(rf"\b{alias}\.", own), f"a sub-select refers to {table}, which is elsewhere"
+
+
+def test_the_conversion_shows_what_the_policies_show(store: Store) -> None:
+    """Its policies are those of the migrations without sub-selects, and without a join of cases with documents."""
+    confined = queries("cluster")
+    [plain] = re.findall(r"using \((.*)\)", " ".join(confined["confine_documents"].split()))
+    policies = (
+        "select tablename::text, qual from pg_policies"
+        " where schemaname = 'dtrag' and roles = array['dtrag_reader']::name[]"
+    )
+    for table, flat in store.rows(policies):
+        if table in DISTRIBUTED:
+            assert _bare(flat) == _bare(plain)
+        else:
+            name = "confine_cases" if table == "cbr_cases" else "confine_logs"
+            assert _bare(flat).startswith(_bare(confined[name].partition("using (")[2].partition("and dtrag.sees")[0]))
+    assert "select" not in plain
+
+
+def _bare(condition: str) -> str:
+    return re.sub(r"::\w+|\bselect\b|as \"nullif\"|\s|[()\[\]]", "", condition.lower())
+
+
+def test_later_migrations_run_on_a_converted_database() -> None:
+    """Those after the first that was made for a cluster: they meet distributed tables."""
+    for name, text in migration_texts().items():
+        for statement in split_statements(text) if name > "0031_ready" else ():
+            flat = " ".join(statement.lower().split())
+            assert not re.match(r"create (?:or replace )?(?:trigger|rule)|do\b", flat), name
+            tables = set(re.findall(r"\b\w+\b", flat)) & set(DISTRIBUTED)
+            if re.match(r"(?:create|alter) policy", flat):
+                on = re.findall(r" on (?:dtrag\.)?(\w+)", flat)[0]
+                assert on not in DISTRIBUTED or "select" not in flat.partition(" using ")[2], name
+                assert on in DISTRIBUTED or "documents" not in tables, name
+            if match := re.match(r"create table (?:if not exists )?(\w+)", flat):
+                assert "references documents" not in flat or match[1] in REFERRING, name
+
+
 def test_every_limit_has_a_total_order() -> None:
     """Ties would fall otherwise on another machine; the order ends in the key."""
     limited = {
@@ -344,6 +429,7 @@ def test_every_limit_has_a_total_order() -> None:
     assert set(limited) == {
         *(f"content.documents_{sort}" for sort in SORTS),
         "content.passage_spans",
+        "content.sample",
         "folders.read_documents_of",
         "search.strict",
         "search.strict_among",

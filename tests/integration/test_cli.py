@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import dataclasses
 import fcntl
 import io
 import json
@@ -34,6 +36,7 @@ from dtrag.delivery.cli.ask import show_short
 from dtrag.delivery.cli.commands import app
 from dtrag.delivery.cli.ingest import QUESTIONS
 from dtrag.delivery.cli.search import Mode
+from dtrag.errors import InvalidInput
 from dtrag.retrieval.engine import MODES
 from dtrag.settings import FLAGS, Settings
 from tests.integration.cli_process import COMMAND, DOCS, PROGRAM, Cli, Ran, assert_shape, children, documented_shapes
@@ -271,6 +274,18 @@ def test_doctor_says_what_is_wrong(cli: Cli, demo: Ran, folder: Path) -> None:
     assert "FAIL" in blocked.out and "--data-dir" in blocked.out
 
 
+def test_doctor_says_what_is_public(cli: Cli, demo: Ran) -> None:
+    def public(branches: str) -> dict[str, str]:
+        ran = cli.call("doctor", "--json", DTRAG_PUBLIC=branches)
+        return next(check for check in ran.json["checks"] if check["name"] == "public")
+
+    assert public("Samples")["state"] == "ok"
+    missing = public("Samples, Nowhere")
+    assert (missing["state"], missing["detail"]) == ("warn", "no category: Nowhere")
+    refused = cli.call("doctor", DTRAG_PUBLIC="A//B")
+    assert "DTRAG_PUBLIC lists paths" in refused.out
+
+
 def test_settings_are_all_shown_and_secrets_are_not(cli: Cli) -> None:
     ran = cli.call("--database-url", NOWHERE, "settings", "--json")
     assert_shape(ran.json, SHAPES["dtrag settings"])
@@ -279,6 +294,56 @@ def test_settings_are_all_shown_and_secrets_are_not(cli: Cli) -> None:
     assert "hush" not in ran.out
     text = cli.call("settings").out
     assert all(row["environment"] in text for row in ran.json["settings"])
+
+
+def test_a_setting_is_explained_with_its_sources_and_secrets_are_not_shown(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('port = 9000\nllm_api_key = "hush"\ndata_dir = "data"\n', "utf-8")
+    file.chmod(0o600)
+    ran = cli.call("config", "explain", "DTRAG_PORT", "--json", DTRAG_CONFIG=str(file), DTRAG_PORT="9100")
+    assert_shape(ran.json, SHAPES["dtrag config explain"])
+    assert ran.json["value"] == 9100
+    assert ran.json["source"] == "environment"
+    rows = [tuple(row.values()) for row in ran.json["sources"]]
+    assert rows == [("option", "", None), ("environment", "", "9100"), ("DTRAG_CONFIG", str(file), "9000")]
+    secret = cli.call("config", "explain", "llm_api_key", DTRAG_CONFIG=str(file))
+    assert "(set)" in secret.out
+    assert "hush" not in secret.out + cli.call("settings", "--json", DTRAG_CONFIG=str(file)).out
+    unknown = cli.call("config", "explain", "prot")
+    assert (unknown.code, "Did you mean 'port'?" in unknown.err) == (InvalidInput.exit_code, True)
+
+
+def test_every_list_is_a_table_json_csv_or_markdown(cli: Cli, demo: Ran) -> None:
+    """As JSON the same as with `--json`; the others have a header and a row for each entry."""
+    lists = {
+        ("documents", "list"): "documents",
+        ("search", "annual leave"): "results",
+        ("taxonomy", "tree"): "nodes",
+        ("taxonomy", "list"): "versions",
+        ("agents", "list"): "agents",
+        ("keys", "list"): "keys",
+        ("audit", "list"): "lines",
+        ("jobs", "list"): "jobs",
+        ("cbr", "list"): "cases",
+        ("review", "list"): "items",
+        ("trace", "--list", "5"): "traces",
+        ("tools", "list"): "tools",
+        ("eval", "runs"): "evaluations",
+        ("models", "list"): "models",
+        ("licences",): "packages",
+    }
+    with_cases = dataclasses.replace(cli, settings=(*cli.settings, ("CBR_ENABLED", "true")))
+    for command, key in lists.items():
+        plain, same = (with_cases.call(*command, *form).json for form in (("--json",), ("--format", "json")))
+        assert same.keys() == plain.keys()
+        read = list(csv.reader(io.StringIO(with_cases.call(*command, "--format", "csv").out)))
+        lines = with_cases.call(*command, "--format=md").out.splitlines()
+        assert {len(row) for row in read} == {len(read[0])}, command
+        assert len(read) - 1 == len(lines) - 2 == len(plain[key]), command
+    assert cli.call("keys", "list", "--format", "xml").code == exit_codes.USAGE
+    assert cli.call("documents", "show", "nonesuch", "--json").json["error"]
+    failed = cli.call("search", "leave", "--category", "Nonesuch", "--format", "json")
+    assert failed.json["error"]["message"] in failed.err
 
 
 def test_models_lists_and_refuses_unknown_names(cli: Cli) -> None:
@@ -432,6 +497,10 @@ def test_an_interrupted_start_of_the_database_leaves_no_server(folder: Path, tmp
     assert cli.call("ingest", notes).code == 0
 
 
+SPEAKS_PROTOCOL = ("mcp",)
+"""The command whose standard output belongs to a protocol, so that it prints no JSON of its own."""
+
+
 def test_help_fits_80_columns_and_is_complete() -> None:
     for path in commands():
         ran = Cli(Path("/nonexistent")).call(*path, "--help")
@@ -442,7 +511,7 @@ def test_help_fits_80_columns_and_is_complete() -> None:
         leaf = COMMAND(app)
         for name in path:
             leaf = leaf.commands[name]  # type: ignore[attr-defined]
-        assert "--json" in ran.out or hasattr(leaf, "commands")
+        assert "--json" in ran.out or hasattr(leaf, "commands") or path == SPEAKS_PROTOCOL
     formats = Cli(Path("/nonexistent")).call("ingest", "--help").out
     assert all(row.label in re.sub(r"\s+", " ", formats) for row in FORMATS)
     assert Cli(Path("/nonexistent")).call("--version").out.startswith("dtrag ")
@@ -460,7 +529,15 @@ def test_every_command_and_exit_code_is_documented() -> None:
     for path in commands()[1:]:
         name = " ".join(("dtrag", *path))
         assert name in text, name
-    leaves = {" ".join(("dtrag", *path)) for path in commands()[1:]} - {"dtrag eval"}
+    leaves = {" ".join(("dtrag", *path)) for path in commands()[1:]} - {
+        "dtrag eval",
+        "dtrag cluster",
+        "dtrag config",
+        "dtrag embedder",
+        "dtrag mcp",
+        "dtrag sync",
+        "dtrag watch",
+    }
     listed = {name.removesuffix(" list") for name in leaves}
     assert {name for name in SHAPES if name.startswith("dtrag ")} == listed
     for code in exit_codes.EXIT_CODES:

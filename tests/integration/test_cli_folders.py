@@ -27,7 +27,7 @@ def folder(tmp_path: Path, cli: Cli) -> Path:
     path.mkdir()
     for name in ("boiler", "garden", "stairs", "kettle"):
         (path / f"{name}.md").write_text(f"# About the {name}\n\nThe {name} of {tmp_path.name}.\n")
-    (path / "logo.png").write_bytes(b"")
+    (path / "logo.webp").write_bytes(b"")
     assert cli.call("ingest", path, "--category", "House").code == 0
     return path
 
@@ -53,14 +53,14 @@ def test_what_prune_would_do_and_does(cli: Cli, folder: Path) -> None:
     assert planned.json["renamed"] == [{"from": str(folder / "kettle.md"), "to": str(folder / "pot.md")}]
     text = cli.call("ingest", folder, "--category", "House", "--prune", "--dry-run")
     assert f"- {folder / 'boiler.md'}" in text.out
-    assert "1 file of unknown kinds skipped: logo.png" in text.err
+    assert "1 file of unknown kinds skipped: logo.webp" in text.err
     assert "Nothing was changed" in text.err
 
     done = cli.call("ingest", folder, "--category", "House", "--prune", "--json")
     assert_shape(done.json, documented_shapes()["dtrag ingest"])
     assert (done.json["documents"], done.json["removed"], done.json["pruned"]) == (1, 1, [str(folder / "boiler.md")])
     assert done.json["skipped"] == [
-        {"path": str(folder / "logo.png"), "reason": "Files of the kind .png are not read."}
+        {"path": str(folder / "logo.webp"), "reason": "Files of the kind .webp are not read."}
     ]
 
     for name in ("garden", "stairs"):

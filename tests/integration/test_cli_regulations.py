@@ -165,7 +165,7 @@ def test_exit_codes_of_a_verification(cli: Cli, tmp_path: Path) -> None:
     none = cli.call("regulations", "verify", tmp_path / "none.txt")
     assert (none.code, "no citations" in none.err) == (exit_codes.OK, True)
     (tmp_path / "long.txt").write_text("학칙 제21조 " * 30_000, "utf-8")
-    for name, message in (("long.txt", "150,000"), ("absent.txt", "cannot be read"), ("old.hwp", "HWPX")):
+    for name, message in (("long.txt", "150,000"), ("absent.txt", "cannot be read"), ("old.doc", "DOCX")):
         refused = cli.call("regulations", "verify", tmp_path / name)
         assert refused.code == exit_codes.USAGE and message in " ".join(refused.err.split()), refused.err
 

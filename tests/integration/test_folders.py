@@ -264,26 +264,29 @@ async def test_a_folder_that_cannot_be_relied_on_is_not_pruned(
     assert await paths(app) == before
 
 
-async def test_when_a_file_fails_nothing_is_removed(app: App, folder: Path) -> None:
+async def test_a_file_that_fails_keeps_its_own_documents_only(app: App, folder: Path) -> None:
     await app.ingest(folder)
     (folder / "boiler.md").unlink()
+    (folder / "kettle.md").write_bytes(b"\x00\x01\x02\x00" * 100)
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
     (folder / "more.md").write_text("# More\n\nThis is read.\n")
     report = await app.ingest(folder, prune="all")
-    assert (report.documents, report.removed, report.pruned) == (1, 0, [])
-    assert [Path(path).name for path, _ in report.failed] == ["broken.pdf"]
-    assert "Nothing was removed" in " ".join(map(str, report.notes))
-    assert (folder / "boiler.md").as_uri() in await paths(app)
+    assert (report.documents, report.removed) == (1, 1)
+    assert [Path(path).name for path in report.pruned] == ["boiler.md"]
+    assert sorted(Path(path).name for path, _ in report.failed) == ["broken.pdf", "kettle.md"]
+    there = await paths(app)
+    assert (folder / "boiler.md").as_uri() not in there
+    assert (folder / "kettle.md").as_uri() in there
 
 
 async def test_files_of_unknown_kinds_are_named(app: App, folder: Path) -> None:
-    (folder / "logo.png").write_bytes(b"\x89PNG")
+    (folder / "logo.webp").write_bytes(b"\x89PNG")
     (folder / "LICENSE").write_text("free")
     (folder / ".DS_Store").write_text("")
     report = await app.ingest(folder)
     assert [(Path(path).name, reason) for path, reason in report.skipped] == [
         ("LICENSE", "Files without a suffix are not read."),
-        ("logo.png", "Files of the kind .png are not read."),
+        ("logo.webp", "Files of the kind .webp are not read."),
     ]
 
 

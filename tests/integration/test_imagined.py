@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from dtrag.app import App, open_app
+from dtrag.core.access.api_key import LOCAL
 from dtrag.errors import InvalidInput, LanguageModelFailed
 from dtrag.ingestion.imagine import MOST_CHARACTERS, MOST_QUESTIONS
 from dtrag.pipeline.state import PipelineRequest
@@ -189,3 +191,17 @@ def test_commands_run_list_export_import_and_drop(make_cli: MakeCli, server: Mod
     report = json.loads(imported.out)
     assert (imported.code, report["passages"], report["unknown"], report["invalid"]) == (1, 3, 1, 1)
     assert [json.loads(line) for line in cli.call("imagine", "export").out.splitlines()] == rows
+
+
+async def test_a_service_imagines_questions_as_a_job(app: App, tmp_path: Path) -> None:
+    job = await app.queue_imagination("Handbook", 2)
+    serving = asyncio.create_task(app.jobs.serve(tmp_path))
+    async with asyncio.timeout(60):
+        while (ended := await app.jobs.get(str(job.job_id), LOCAL)).state in {"waiting", "running"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+    assert (ended.state, ended.done, ended.total, ended.result) == (
+        "done", 2, 2, {"counts": {"passages": 2, "questions": 2}},
+    )  # fmt: skip
+    assert (await app.imagination.counts()).passages == 2

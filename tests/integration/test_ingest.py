@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
         ],
     )
     (path / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
-    (path / "picture.png").write_bytes(b"\x89PNG")
+    (path / "picture.webp").write_bytes(b"\x89PNG")
     (path / ".hidden.txt").write_text("not meant")
     return path
 

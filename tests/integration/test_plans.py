@@ -172,7 +172,7 @@ async def test_lists_are_read_in_the_order_of_their_index(database: Database) ->
 async def test_a_document_is_read_by_key(database: Database) -> None:
     values = {"document_id": uuid.UUID(int=5)}
     plan = await nodes(database, "reader", queries("content")["document"], values)
-    assert indexes(plan) == {"documents_pkey"}
+    assert indexes(plan) == {"documents_pkey", "chunks_pkey"}
 
 
 async def test_the_strict_ranker_uses_its_index(database: Database) -> None:

@@ -29,6 +29,7 @@ from tests.model_server import ModelServer
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {
+    "dtrag watch .*": "it does not end; tests/integration/test_watching.py runs it",
     "make demo": "make is not run by tests; the fixture runs what it runs",
     "make test": "this test is part of it",
     "make (setup|docs|clean)": "it makes or removes what the tests run in",
@@ -36,6 +37,7 @@ NOT_RUN = {
     "python3 -m venv .*": "see make wheel",
     "~/dtrag/bin/dtrag .*": "see make wheel",
     "source .*|userdel .*": "it changes a shell or the machine",
+    "dtrag mcp": "it speaks a protocol; tests/integration/test_cli_mcp.py starts it as programs do",
     "dtrag models pull.*": "it needs the network; tests/unit/adapters/embedders/test_models.py has a pip of its own",
     "dtrag audit isolation": "minutes; tests/integration/test_cli_audit.py runs it with fewer requests",
 }

@@ -9,8 +9,10 @@ import pytest
 from dtrag.adapters.parsers.formats import format_of
 from dtrag.core.documents import ChunkedDocument
 from dtrag.regulations.korean.structure import split
-from tests.book_formats import as_markdown, book, write_docx, write_pdf
+from tests.book_formats import as_markdown, book, office_parts, write_docx, write_pdf
 from tests.book_formats import provisions as provisions_of
+from tests.office_files import hml, odt
+from tests.ole_writer import hwp
 
 FOLDER = Path(__file__).parents[2] / "examples" / "hanbit-university"
 Provision = tuple[str, str, tuple[str, ...], dict[str, object], str]
@@ -50,6 +52,8 @@ def test_other_formats_give_the_same_provisions(tmp_path: Path) -> None:
     parts = list(book(originals))
     (tmp_path / "book.md").write_text(as_markdown(parts), "utf-8")
     write_docx(parts, tmp_path / "book.docx")
+    for name, write in (("book.odt", odt), ("book.hml", hml), ("book.hwp", hwp)):
+        (tmp_path / name).write_bytes(write(office_parts(parts)))
     # Running headers, page numbers, lines and paragraphs broken at the margins, and tables without lines.
     for name, between_words in (("between.pdf", True), ("inside.pdf", False)):
         write_pdf(parts, tmp_path / name, header="한빛대학교 규정집", between_words=between_words)

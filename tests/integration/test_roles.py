@@ -51,13 +51,19 @@ async def filled(databases_of_module: Databases) -> AsyncIterator[App]:
         yield opened
 
 
-async def select(app: App, role: Role, statement: str, scope: Scope | None = None) -> list[tuple[object, ...]]:
-    """What a role of the app's own pools reads: in a scope, or without any."""
+async def select(
+    app: App, role: Role, statement: str, scope: Scope | None = None, *, writing: bool = False
+) -> list[tuple[object, ...]]:
+    """What a role of the app's own pools reads: in a scope, or without any; `writing`: it may write."""
     if scope is not None:
         async with app.database.scoped(role, scope) as connection:
+            if writing:
+                await connection.execute("set transaction read write")
             rows = await (await connection.execute(statement)).fetchall()
     else:
         async with app.database.connection(role) as connection:
+            if writing:
+                await connection.execute("set default_transaction_read_only = off")
             rows = await (await connection.execute(statement)).fetchall()
     return [tuple(row.values()) for row in rows]
 
@@ -188,7 +194,7 @@ async def test_the_scope_ends_with_its_transaction_on_the_same_connection(settin
 async def test_the_search_role_is_refused(filled: App, statement: str) -> None:
     for scope in (None, Scope.everything()):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            await select(filled, "search", statement, scope)
+            await select(filled, "search", statement, scope, writing=True)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,14 @@ async def test_the_search_role_is_refused(filled: App, statement: str) -> None:
 async def test_the_reader_only_reads(filled: App, statement: str) -> None:
     for scope in (None, Scope.everything()):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            await select(filled, "reader", statement, scope)
+            await select(filled, "reader", statement, scope, writing=True)
+
+
+@pytest.mark.parametrize("role", ["search", "reader"])
+async def test_what_only_reads_runs_in_read_only_transactions(app: App, role: Role) -> None:
+    for scope in (None, Scope.everything()):
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            await select(app, role, "delete from documents", scope)
 
 
 async def test_the_strict_function_gives_keys_only_and_keeps_to_the_scope(app: App, store: Store) -> None:

@@ -34,7 +34,12 @@ def test_every_route_of_openapi_is_tried_or_exempt() -> None:
     }
     assert routes_tried() & EXEMPT.keys() == set()
     assert routes - routes_tried() - EXEMPT.keys() == set()
-    beside = {"GET /docs", "GET /openapi.json"}  # routes that OpenAPI does not describe
+    beside = {
+        "GET /docs",
+        "GET /openapi.json",
+        "POST /mcp",
+        "POST /mcp/agents/{agent_id}",
+    }  # routes that OpenAPI does not describe
     assert (routes_tried() | EXEMPT.keys()) - routes == beside, "these are no routes any more"
     assert all(len(reason) > 20 for reason in EXEMPT.values())
 

@@ -9,13 +9,15 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.connect import connect
+from dtrag import backups
+from dtrag.adapters.postgres.connect import connect, make_schema
 from dtrag.adapters.postgres.database import ROLES
 from dtrag.adapters.postgres.server.programs import server_account, usable_binaries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
-from dtrag.errors import DatabaseUnavailable, InvalidInput
+from dtrag.errors import DatabaseUnavailable, InUse, InvalidInput
 from dtrag.settings import Settings
+from dtrag.testing import add_texts
 from tests.store import Store
 from tests.toy import lines
 
@@ -105,3 +107,48 @@ async def test_an_invalid_url_is_refused(url: str, tmp_path: Path) -> None:
         async with connect(behind(url, tmp_path)):
             pass
     assert "hush" not in str(caught.value)
+
+
+async def test_a_backup_is_restored_behind_a_url(
+    member: Store, mortal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into an empty database only; an interrupted restore is refused until it is repeated."""
+    present = behind(url_of(Store(member.address, "present")), tmp_path)
+    await connected_to(Settings.load(environ={}, data_dir=mortal, database_name="present", embedder="none"))
+    async with open_app(present) as app:
+        await add_texts(app, {"kettle.md": "# Kettle\n\nThe kettle boils."}, "Kitchen")
+        await app.keys.create("kim")
+    backup = tmp_path / "backup"
+    report = await backups.make(present, backup)
+    assert report.manifest.tables["documents"] == 1
+    with pytest.raises(InvalidInput, match=r"is not empty\. Create an empty one on its server"):
+        await backups.restore(present, backup, confirm=lambda plan: True)
+
+    target = Store(member.address, "moved")
+    Store(member.address, "postgres").rows("create database moved")
+    await make_schema(member.address.conninfo("dtrag_owner", "moved"))
+    settings = behind(url_of(target), tmp_path)
+
+    async def killed(*arguments: object) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(backups, "_apply", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            await backups.restore(settings, backup, confirm=lambda plan: True)
+    with pytest.raises(DatabaseUnavailable, match=r"a restore into it was interrupted\. Run again: dtrag restore FILE"):
+        await connected_to(settings)
+    with target.connect(), pytest.raises(InUse):
+        await backups.restore(settings, backup, confirm=lambda plan: True)
+    plan = await backups.restore(settings, backup, confirm=lambda plan: True)
+    assert plan is not None
+    assert (plan.target, plan.revoked_keys) == ("empty", ["kim"])
+    async with open_app(settings) as app:
+        assert [result.title for result in (await app.search("kettle"))[0]] == ["Kettle"]
+        assert (await app.audit.verify(report.manifest.audit_head)).ok
+    target.assert_whole()
+
+
+async def connected_to(settings: Settings) -> None:
+    async with connect(settings):
+        pass

@@ -304,7 +304,7 @@ async def test_reading_that_failed_is_tried_again(settings: Settings, monkeypatc
         read, failures = vector_reader._read, [DatabaseUnavailable(reason="gone.")]
 
         async def failing(*arguments: Any) -> Any:
-            if arguments[2] == vector_reader.FILLED_AT_ONCE and failures:
+            if arguments[3] == vector_reader.FILLED_AT_ONCE and failures:
                 raise failures.pop()
             return await read(*arguments)
 

@@ -14,13 +14,11 @@ import pytest
 
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.stores.vectors import PostgresVectors
 from dtrag.app import App, open_app
+from dtrag.assembly import JobTurns
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.documents import Vector
-from dtrag.errors import EmbedderFailed, StorageFull
-from dtrag.ingestion import vectors
-from dtrag.ingestion.vectors import VectorFiller
+from dtrag.errors import EmbedderFailed, LeaseLost, StorageFull
 from dtrag.ports import Embedder, Models
 from dtrag.settings import Settings
 from tests.integration.conftest import MakeCli
@@ -32,6 +30,7 @@ TOY = ToyEmbedder(languages=frozenset({"*"}))
 DOWNGRADE = """
 drop table sentence_vectors;
 alter table embeddings drop column space;
+update embeddings set change = 0;
 drop table vector_spaces;
 drop table waiting_documents;
 delete from index_settings where name in ('vectors', 'spaces', 'sources_read_with');
@@ -59,6 +58,11 @@ class Unsteady(ToyEmbedder):
         if self.failures:
             raise self.failures.pop()
         return super().embed_documents(texts)
+
+
+async def problem_of(app: App) -> str:
+    """Why the vectors cannot be made at the moment."""
+    return next((count.reason for count in await app.jobs.counts() if count.reason), "")
 
 
 async def complete(app: App) -> None:
@@ -141,17 +145,16 @@ async def test_documents_that_change_while_vectors_are_made(settings: Settings, 
 
 @pytest.mark.parametrize("failure", [EmbedderFailed(name="toy", reason="it is away."), RuntimeError("odd")])
 async def test_a_failing_model_pauses_a_service_which_continues(
-    settings: Settings, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception
+    settings: Settings, store: Store, tmp_path: Path, failure: Exception
 ) -> None:
-    monkeypatch.setattr(vectors, "PAUSE_S", 1.0)
     embedder = Unsteady(failures=[failure])
     async with opened(settings, embedder) as app:
-        serving = asyncio.create_task(app.vectors.serve())
+        serving = asyncio.create_task(app.jobs.serve(tmp_path))
         await app.ingest(lines(tmp_path / "notes.jsonl", 10), wait=False)
         async with asyncio.timeout(30):
-            while not (problem := app.vectors.problem):  # noqa: ASYNC110 - the service sets it
+            while not (problem := await problem_of(app)):  # noqa: ASYNC110 - the service stores it
                 await asyncio.sleep(0.01)
-        assert "away" in problem or problem == "RuntimeError"
+        assert "away" in problem or "RuntimeError" in problem
         assert (await app.search("kettle"))[0]
         await complete(app)
         serving.cancel()
@@ -162,7 +165,6 @@ async def test_a_failing_model_pauses_a_service_which_continues(
 async def test_a_full_disk_pauses_a_service_which_continues(
     settings: Settings, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "PAUSE_S", 0.2)
     async with opened(settings) as app:
         await app.ingest(lines(tmp_path / "notes.jsonl", 10), wait=False)
 
@@ -171,11 +173,11 @@ async def test_a_full_disk_pauses_a_service_which_continues(
 
         with monkeypatch.context() as disk:
             disk.setattr(Database, "require_space", full)
-            serving = asyncio.create_task(app.vectors.serve())
+            serving = asyncio.create_task(app.jobs.serve(tmp_path))
             async with asyncio.timeout(30):
-                while not app.vectors.problem:  # noqa: ASYNC110 - the service sets it
+                while not await problem_of(app):  # noqa: ASYNC110 - the service stores it
                     await asyncio.sleep(0.01)
-            assert app.vectors.problem == "The disk is full."
+            assert await problem_of(app) == "The disk is full."
             assert store.value("select count(*) from embeddings") == 0
         await complete(app)
         serving.cancel()
@@ -183,16 +185,48 @@ async def test_a_full_disk_pauses_a_service_which_continues(
 
 
 async def test_a_second_process_continues_when_the_first_ends(settings: Settings, tmp_path: Path) -> None:
-    async with opened(settings) as app:
+    async with opened(settings) as app, opened(settings) as other:
         await app.ingest(lines(tmp_path / "notes.jsonl", 10), wait=False)
-        store = PostgresVectors(app.database)
-        async with store.turn() as first:
-            assert await first.begin()
-            second = asyncio.create_task(VectorFiller(store, TOY).fill())
+        async with app.jobs.held("vectors") as held:
+            assert held is not None
+            async with app.jobs.held("vectors") as second:
+                assert second is None, "one at a time"
+            filling = asyncio.create_task(other.vectors.fill())
             await asyncio.sleep(0.2)
-            assert not second.done()
+            assert not filling.done()
         async with asyncio.timeout(30):
-            assert (await second).made == 10
+            assert (await filling).made == 10
+
+
+async def test_a_service_makes_the_vectors_of_other_processes(settings: Settings, tmp_path: Path) -> None:
+    async with opened(settings) as service, opened(settings) as command:
+        serving = asyncio.create_task(service.jobs.serve(tmp_path))
+        async with asyncio.timeout(30):
+            while not await command.jobs.store.served("vectors"):  # noqa: ASYNC110 - the service stores it
+                await asyncio.sleep(0.02)
+        await command.ingest(lines(tmp_path / "notes.jsonl", 10), wait=False)
+        filled = await command.vectors.fill()
+        assert filled.made == 0
+        assert filled.served == (filled.pending > 0)
+        await complete(command)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        assert await problem_of(command) == ""
+        assert not await command.jobs.store.served(), "a service that stops says so"
+
+
+async def test_a_process_that_lost_its_turn_stores_no_vector(settings: Settings, store: Store, tmp_path: Path) -> None:
+    async with opened(settings) as app, opened(settings) as other:
+        await app.ingest(lines(tmp_path / "notes.jsonl", 10), wait=False)
+        async with JobTurns(app.jobs, app._fenced).take() as stalled:
+            assert stalled is not None
+            store.rows("update jobs set lease_until = now() - interval '1 second'")
+            async with other.jobs.held("vectors") as held:
+                assert held is not None
+                with pytest.raises(LeaseLost):
+                    await app.vectors.make(stalled)
+        assert store.value("select count(*) from embeddings") == 0
+        assert (await other.vectors.fill()).made == 10
 
 
 def test_the_command_line_makes_vectors_or_leaves_them(make_cli: MakeCli, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ inBrowser("documents with keys", () => {
     await writeFile(alone, "# Alone in the drop\n\nA lonely page.\n");
     await writeFile(join(folder, "below", "deep.md"), "# Deep in the drop\n\nA page in a folder.\n");
     await writeFile(join(folder, "empty.txt"), "");
-    await writeFile(join(folder, "photo.png"), "no picture");
+    await writeFile(join(folder, "photo.webp"), "no picture");
     const page = await open("#/documents");
     await page.locator("main li a").first().waitFor();
     const box = await page.getByText("Drop files or folders here").boundingBox();
@@ -103,7 +103,7 @@ inBrowser("documents with keys", () => {
     for (const type of ["dragEnter", "dragOver", "drop"] as const)
       await debug.send("Input.dispatchDragEvent", { type, ...at });
     await page.getByText("2 of 3 files added").waitFor();
-    await page.getByText("1 file of kinds that are not read: .png (1)").waitFor();
+    await page.getByText("1 file of kinds that are not read: .webp (1)").waitFor();
     await expectAccessible(page);
     await picture(page, "documents-dropped-en-light-1280");
     const again = page.waitForRequest((request) => request.method() === "POST" && request.url().endsWith("/documents"));

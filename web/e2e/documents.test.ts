@@ -17,8 +17,8 @@ async function folder(): Promise<string> {
   await mkdir(path);
   await writeFile(join(path, "guide.md"), "# Guide to the e2e test\n\nThe printer is on floor 3.\n");
   await writeFile(join(path, "empty.txt"), "");
-  await writeFile(join(path, "photo.png"), "no picture");
-  await writeFile(join(path, "old.hwp"), "an old binary file");
+  await writeFile(join(path, "photo.webp"), "no picture");
+  await writeFile(join(path, "old.doc"), "an old binary file");
   return path;
 }
 
@@ -33,8 +33,8 @@ inBrowser("documents", () => {
     await page.locator('input[type="file"][webkitdirectory]').setInputFiles(await folder());
     await page.getByText("Not added").waitFor();
     await page.getByText("1 of 3 files added").waitFor();
-    await page.getByText("1 file of kinds that are not read: .png (1)").waitFor();
-    expect(await page.getByText("save it as HWPX").count()).toBe(1);
+    await page.getByText("1 file of kinds that are not read: .webp (1)").waitFor();
+    expect(await page.getByText("save it as DOCX").count()).toBe(1);
     await expectAccessible(page);
     await expectNoSideways(page);
     await picture(page, "documents-upload-en-light-360");

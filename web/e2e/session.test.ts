@@ -151,3 +151,54 @@ inBrowser("session", () => {
     await close(page, REFUSED);
   });
 });
+
+inBrowser("public branches", () => {
+  let service: Service;
+  let secret: string;
+
+  beforeAll(async () => {
+    service = await startService(inject("samples"), { DTRAG_PUBLIC: "Samples" });
+    secret = String((await service.dtrag("keys", "create", "--name", "kim", "--role", "reader")).secret);
+  });
+  afterAll(() => service.stop());
+
+  test.each([
+    { language: "en", theme: "light", width: 1280 },
+    { language: "ko", theme: "dark", width: 360 },
+  ] as const)("are asked about and read without a key: %o", async (look) => {
+    const page = await open(asked(library[look.language]), look, service.url);
+    await waitForAnswer(page);
+    await expectAccessible(page);
+    await picture(page, `public-${look.language}-${look.width}`);
+    await page
+      .getByRole("textbox", { name: /Question|질문/ })
+      .fill(look.language === "en" ? "And sick leave?" : "연체료는 얼마인가요?");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator('article[aria-busy="false"]').count()).toBe(2);
+    const talks = page.getByRole("button", { name: /Conversations|대화/ });
+    expect(await talks.count()).toBe(0);
+    await page.goto(`${service.url}/#/regulations`);
+    await page.locator("main table, main li").first().waitFor();
+    await page.goto(`${service.url}/#/keys`);
+    await page.getByRole("heading", { name: /Sign in|로그인/ }).waitFor();
+    await page.getByRole("button", { name: /Continue without a key|키 없이 계속하기/ }).click();
+    await page.getByRole("textbox", { name: /Question|질문/ }).waitFor();
+    await close(page, REFUSED);
+  });
+
+  test("a key signs in, and signing out leads back", async () => {
+    const page = await open("", {}, service.url);
+    await page.getByText("Without a key").first().waitFor();
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Continue without a key" }).click();
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByLabel("Key", { exact: true }).fill(secret);
+    await page.keyboard.press("Enter");
+    await page.getByText("kim").first().waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("Without a key").first().waitFor();
+    await page.reload();
+    await page.getByText("Without a key").first().waitFor();
+    await close(page, REFUSED);
+  });
+});

@@ -15,12 +15,12 @@ from dtrag.core.cases.case import RESERVED_METADATA
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
+from dtrag.core.text.patterns import CHUNK_ID
 from dtrag.errors import Forbidden, IncompleteRequest, InvalidInput
 
 MAX_PASSAGES = 50
 MAX_METADATA_DEPTH = 8
 MAX_INTEGER = 2**63
-_CHUNK_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:\d{1,9}", re.ASCII)
 _CASE_ID = re.compile(r"[\w.:@-]+")
 
 
@@ -97,7 +97,7 @@ def chunk_ids(values: Sequence[str]) -> list[str]:
     if len(ids) > MAX_PASSAGES:
         raise InvalidInput(f"A case cites at most {MAX_PASSAGES} passages.")
     for chunk_id in ids:
-        if not _CHUNK_ID.fullmatch(chunk_id):
+        if not CHUNK_ID.fullmatch(chunk_id):
             raise InvalidInput(f"There is no passage {chunk_id[:60]!r}. Use the chunk_id of a search result.")
     return ids
 

@@ -592,9 +592,9 @@ class CaseAuditor:
     async def _authors(self, taxonomy: Taxonomy) -> Authors:
         """The keys that are restricted to a part of the tree."""
         return {
-            str(key.key_id): frozenset(taxonomy.path(node) for node in key.grant.nodes(taxonomy))
+            str(key.key_id): frozenset(map(taxonomy.path, nodes))
             for key in await self._keys.every()
-            if key.grant is not None
+            if (nodes := key.caller().access.resolved(taxonomy).nodes) is not None
         }
 
     async def _source_findings(self, cases: Sequence[Case], authors: Authors, taxonomy: Taxonomy) -> list[CaseFinding]:

@@ -13,8 +13,10 @@ from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dtrag.core.editions import ChangedText, Edition
+from dtrag.core.notebook import Quoted, notebook_html, numbered_text
 from dtrag.core.page_starts import PageStart
 from dtrag.core.query_expansion import QueryEntity, QueryExpansion, QueryFacts, TopKChoice
+from dtrag.core.recognised_text import OcrWord
 from dtrag.core.response import INTERNAL, response
 from dtrag.core.statements import Statement, Statements, text_of
 
@@ -69,7 +71,8 @@ class ParsedDocument:
     """A document as parsed.
 
     `part` distinguishes documents of one file (the id of a JSONL line, the code of a regulation); it is "" when the
-    file is one document. `text` has `\\n` line ends, no NUL, no lone surrogate. `page_starts` are those of a PDF.
+    file is one document. `text` has `\\n` line ends, no NUL, no lone surrogate. `page_starts` are those of a PDF,
+    `ocr_words` the words of its pages that were read by OCR, in order.
     """
 
     title: str
@@ -80,6 +83,7 @@ class ParsedDocument:
     category_path: tuple[str, ...] | None = None
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     page_starts: tuple[PageStart, ...] = ()
+    ocr_words: tuple[OcrWord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class Draft:
     """A document to be indexed: chunked, with its node and its fingerprint.
 
     `replaces`: another version of the document is in the index. `source_path` is the path of its
-    file below the ingested folder.
+    file below the ingested folder. `personal_data` is the id of the policy that its text was stored with.
     """
 
     document_id: uuid.UUID
@@ -127,6 +131,7 @@ class Draft:
     replaces: bool = False
     source_path: str = ""
     edition: Edition | None = None
+    personal_data: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +225,27 @@ class SearchResult:
     def score(self) -> float:
         """Alias of `hybrid_score`."""
         return self.hybrid_score
+
+    def _repr_html_(self) -> str:
+        """The passage for a notebook, with the terms of the query marked."""
+        headings = " › ".join([self.title, *(heading for heading in self.breadcrumb if heading != self.title)])
+        path = "/".join(self.taxonomy_path) or "no category"
+        place = f"{headings} · {path} · {self.source_url} · {self.hybrid_score:.3f}"
+        return notebook_html(self.text, self.highlights, (), place)
+
+    def flat_metadata(self) -> dict[str, Any]:
+        """The metadata with title, chunk_id, category, section, source_url, start and end; without null values."""
+        shown = {
+            **self.metadata,
+            "title": self.title,
+            "chunk_id": self.chunk_id,
+            "category": "/".join(self.taxonomy_path),
+            "section": " > ".join(self.breadcrumb),
+            "source_url": self.source_url,
+            "start": self.start,
+            "end": self.end,
+        }
+        return {name: value for name, value in shown.items() if value is not None}
 
     @property
     def ordering_score(self) -> float:
@@ -432,6 +458,22 @@ class CitationContext:
 
 
 @dataclass(frozen=True, slots=True)
+class UncertainFigure:
+    """A figure that OCR (text recognition) read with low confidence."""
+
+    __pydantic_config__ = response("UncertainFigureShape")
+
+    text: str
+    """The word with the figure, as it was read."""
+    start: int
+    """Its start, in code points of the document's text."""
+    end: int
+    """Its end (exclusive), in code points of the document's text."""
+    confidence: int
+    """Confidence of the recognition, in percent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     """The source of a sentence of the answer."""
 
@@ -466,12 +508,23 @@ class Citation:
     in code points of the document's text."""
     page: int | None = None
     """Page of the PDF on which the quotation begins; null for other formats, or if it is unknown."""
+    ocr_confidence: int | None = None
+    """Mean confidence of the words of the passage in percent, if it was read by OCR (text recognition); null if not."""
+    uncertain_figures: tuple[UncertainFigure, ...] = ()
+    """Figures of the quotation that OCR read with low confidence, to be checked on the page."""
     title: str = field(default="", metadata=INTERNAL)
     """Title of the document."""
     date: str = field(default="", metadata=INTERNAL)
     """When the document was indexed."""
     version: str = field(default="", metadata=INTERNAL)
     """Version stated in the document; empty if none."""
+
+    @property
+    def quoted(self) -> Quoted:
+        """As notebooks show it: with the words that answer marked, or else the sentence, or the whole quotation."""
+        spans = self.highlights or self.marked or ((self.start, self.end),)
+        marked = [(max(0, start - self.start), end - self.start) for start, end in spans]
+        return Quoted(self.number, self.label, self.source_url, self.quote, marked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -594,6 +647,16 @@ class Answer:
         """The documents that it cites."""
         return list(dict.fromkeys(citation.document_id for citation in self.citations))
 
+    def __str__(self) -> str:
+        """The answer with its numbered sources; without an answer the reason."""
+        return numbered_text(self.text or self.reason, (citation.quoted for citation in self.citations))
+
+    def _repr_html_(self) -> str:
+        """The answer for a notebook, with its sources; what is cited and what answers is marked."""
+        footer = f"{self.decision}, confidence {self.confidence:.2f}"
+        quoted = (citation.quoted for citation in self.citations)
+        return notebook_html(self.text or self.reason, self.marked, quoted, footer)
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
@@ -668,3 +731,4 @@ class IndexedDocument:
     replaces: bool = False
     source_path: str = ""
     edition: Edition | None = None
+    personal_data: str = ""

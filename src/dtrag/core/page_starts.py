@@ -47,3 +47,15 @@ def page_at(metadata: Mapping[str, Any], offset: int = 0) -> int | None:
             break
         page = int(number)
     return page
+
+
+def page_ranges(pages: Sequence[int]) -> str:
+    """`1-3, 7` of ascending numbers; `…` after ten ranges."""
+    ranges: list[list[int]] = []
+    for page in pages:
+        if ranges and ranges[-1][-1] == page - 1:
+            ranges[-1][1:] = [page]
+        else:
+            ranges.append([page])
+    shown = ", ".join("-".join(map(str, each)) for each in ranges[:10])
+    return shown + (", …" if len(ranges) > 10 else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -101,6 +101,12 @@ def read_set(source: Path, corpus: Path | None = None, must: Path | None = None)
     return JudgedSet(name, corpus, tuple(questions.values()))
 
 
+def set_of(name: str, rows: Sequence[Any]) -> JudgedSet:
+    """The questions of these rows, about the documents of the caller. Raises `InvalidInput` that names the row."""
+    named = _named(rows, name, FORM)
+    return JudgedSet(name, Path(), tuple(_question(each, row, where, {}) for each, row, where in named))
+
+
 def spread(rows: tuple[JudgedQuestion, ...], limit: int | None) -> tuple[JudgedQuestion, ...]:
     """At most `limit` rows, at equal distances."""
     if limit is None or limit >= len(rows):
@@ -159,13 +165,20 @@ def _judgements(qrels: Path) -> dict[str, dict[str, int]]:
 
 def _rows(file: Path, form: str) -> Iterator[tuple[str, dict[str, Any], str]]:
     """The id of each line, its object, and where it is."""
+    return _named((_row(line, f"{file}, line {number}", form) for number, line in _lines(file)), str(file), form)
+
+
+def _row(line: str, where: str, form: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{where}: expected {form}; this is not valid JSON.") from error
+
+
+def _named(rows: Iterable[Any], source: str, form: str) -> Iterator[tuple[str, dict[str, Any], str]]:
     lines_by_id: dict[str, int] = {}
-    for number, line in _lines(file):
-        where = f"{file}, line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"{where}: expected {form}; this is not valid JSON.") from error
+    for number, row in enumerate(rows, start=1):
+        where = f"{source}, line {number}"
         name = row.get("id", row.get("qid", f"line {number}")) if isinstance(row, dict) else None
         if isinstance(name, bool | float | list | dict | None):
             raise InvalidInput(f"{where}: expected {form}.")

@@ -71,6 +71,13 @@ def budget(settings: Settings) -> Budget:
     return Budget(settings.agent_tokens_per_day, float(settings.agent_krw_per_day))
 
 
+def used_up(used: Spending, budget: Budget) -> str | None:
+    """The limit that is used up, for users; None when there is none."""
+    if used.tokens >= budget.tokens:
+        return f"{budget.tokens:,} tokens"
+    return f"{budget.krw:,g} won" if used.krw >= budget.krw else None
+
+
 class Agents:
     """The agents of one app. A caller sees those whose branches are within the caller's own."""
 
@@ -120,7 +127,8 @@ class Agents:
         if not (1 <= limit <= MAX_LIMIT and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,} and offset at least 0.")
         taxonomy = await self.taxonomy()
-        visible = [agent for agent in await self._store.every() if lies_within(agent.grant, caller.access, taxonomy)]
+        agents = [] if caller.keyless else await self._store.every()
+        visible = [agent for agent in agents if lies_within(agent.grant, caller.access, taxonomy)]
         return visible[offset : offset + limit], len(visible)
 
     async def get(self, agent_id: str, *, caller: Caller = LOCAL) -> Agent:
@@ -132,9 +140,25 @@ class Agents:
         agent = await self._store.get(key)
         if agent is None or not lies_within(agent.grant, caller.access, taxonomy):
             raise _not_found(agent_id)
-        if caller.agent_id not in {None, agent.agent_id}:  # a public key has one agent
+        if caller.keyless or caller.agent_id not in {None, agent.agent_id}:  # a public key has one agent
             raise _not_found(agent_id)
         return agent
+
+    async def named(self, name: str, *, caller: Caller = LOCAL) -> Agent:
+        """The agent with this id, or with this name.
+
+        Raises `NotFound`, also when the caller may not see it, and `InvalidInput` for a name that several have.
+        """
+        try:
+            return await self.get(name, caller=caller)
+        except NotFound:
+            agents, _ = await self.every(MAX_LIMIT, caller=caller)
+            same_name = [agent for agent in agents if agent.name == name]
+            if not same_name:
+                raise
+        if len(same_name) > 1:
+            raise InvalidInput("Several agents have this name: ask by id. GET /agents lists the ids.")
+        return same_name[0]
 
     async def update(
         self,
@@ -318,10 +342,7 @@ class Agents:
         """The limit that is used up, for users; None when there is none, and without `cost_guard`."""
         if not agent.manifest.features.cost_guard:
             return None
-        used, budget = await self.spending(agent), self.budget(agent)
-        if used.tokens >= budget.tokens:
-            return f"{budget.tokens:,} tokens"
-        return f"{budget.krw:,g} won" if used.krw >= budget.krw else None
+        return used_up(await self.spending(agent), self.budget(agent))
 
     async def _forbidden(self, agent: Agent) -> str | None:
         return None if await self._spent(agent) is None else str(SPENT)

@@ -1,8 +1,8 @@
 """API keys of the HTTP service: creation, verification at every request, and revocation; sessions of the web page.
 
-Keys are cached for `KNOWN_S`. A key that another service or a command revokes stops working within that time, one that
-this service revokes at once, in all its processes. A session replaces a key that was entered once by a cookie that
-scripts cannot read.
+Keys are cached for `KNOWN_S`. A key that another service or a command revokes stops working within that time, on every
+machine; one that this service revokes at once, in all its processes. A session replaces a key that was entered once by
+a cookie that scripts cannot read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import datetime
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dtrag.batch_writer import TidyTimer
@@ -34,19 +34,21 @@ from dtrag.core.access.api_key import (
 )
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent
+from dtrag.core.source_rights import parse_user
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.counts import Counts
 from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound, Unauthorized
 from dtrag.ports import Index, KeyStore, Recorder, SessionStore, unrecorded
 
-KNOWN_S = 5.0
-"""Life of a cached key, in seconds."""
+KNOWN_S = 0.5
+"""Life of a cached key, in seconds: of a key in use, two look-ups a second in each process."""
 MOST_KNOWN = 1_024
 USED_EVERY = datetime.timedelta(minutes=1)
 """The last use of a key or a session is written at most this often."""
 MAX_NAME = 80
 MAX_PATHS = 100
 MAX_ORIGINS = 20
+MAX_PRINCIPALS = 20
 MAX_RATE = 1_000_000
 LIST_OF_KEYS = "`dtrag keys list` shows the keys."
 
@@ -103,12 +105,14 @@ class Keys:
         rate: int | None = None,
         agent: Agent | None = None,
         origins: Sequence[str] = (),
+        principals: Sequence[str] = (),
         by: Caller = LOCAL,
     ) -> CreatedKey:
         """Create a key; `scope` are category paths, None for the whole tree. Raises `InvalidInput` and `Conflict`.
 
         An unknown path is accepted; it grants nothing until a category has it. A key with the role `public` is for the
-        pages of other sites: it may only ask `agent`, from browsers only on pages of `origins`.
+        pages of other sites: it may only ask `agent`, from browsers only on pages of `origins`. `principals` are the
+        users of sources as whom its caller reads, such as posix/kim.
         """
         now = self._now()
         taxonomy = (await self._index.snapshot()).taxonomy
@@ -116,6 +120,10 @@ class Keys:
             raise InvalidInput("A key with the role public has an agent, and only such a key has an agent and origins.")
         if agent is not None and scope is not None:
             raise InvalidInput("A public key has the branches of its agent: give no scope.")
+        if agent is not None and principals:
+            raise InvalidInput("A public key is used by many people: it cannot read as a user of a source.")
+        if len(principals) > MAX_PRINCIPALS:
+            raise InvalidInput(f"A key reads as at most {MAX_PRINCIPALS} users of sources.")
         grant = _grant(scope, taxonomy) if agent is None else agent.grant
         secret = new_secret()
         key = Key(
@@ -130,6 +138,7 @@ class Keys:
             _later(expires, now),
             agent_id=agent.agent_id if agent is not None else None,
             origins=_origins(origins),
+            principals=tuple(dict.fromkeys(map(parse_user, principals))),
         )
         if not await self._store.add(key):
             raise Conflict(f"There is a key named {key.name!r} already. Choose another name, or revoke that one first.")
@@ -195,6 +204,13 @@ class Keys:
         self._note_use(key, now)
         return key
 
+    async def of_id(self, key_id: uuid.UUID) -> Key:
+        """The valid key with this id, as it is now. Raises `Forbidden`."""
+        key = await self._store.of_id(key_id)
+        if key is None or key.state(self._now()) != "valid":
+            raise Forbidden("The key that requested this is not valid any more, so it is not done.")
+        return key
+
     async def close(self) -> None:
         """Wait until the times of last use are written."""
         await asyncio.gather(*self._writing, return_exceptions=True)
@@ -245,7 +261,7 @@ class Keys:
             scope=None if key.grant is None else key.grant.as_json(),
             subjects=[str(key.key_id)],
             decision="done",
-            details={"name": key.name, "role": key.role, "rate": key.rate},
+            details={"name": key.name, "role": key.role, "rate": key.rate, "principals": list(key.principals)},
         )
 
 
@@ -332,7 +348,7 @@ class Sessions:
         self._tidy_timer = TidyTimer(now, monotonic)
 
     async def sign_in(
-        self, secret: str, replaced: str | None = None, *, require: Callable[[Key], None] | None = None
+        self, secret: str, replaced: str | None = None, *, require: Callable[[Key], Awaitable[None]] | None = None
     ) -> SignedIn:
         """A new session for the key with this secret; the session with the token `replaced` ends.
 
@@ -343,7 +359,7 @@ class Sessions:
         if key.agent_id is not None:
             raise Forbidden(PUBLIC_KEY)
         if require is not None:
-            require(key)
+            await require(key)
         now, token = self._now(), new_token()
         session = Session(digest_of_token(token), key.prefix, now, now)
         if self._tidy_timer.due():

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Unpack
 
 from dtrag.batch_writer import BatchWriter
 from dtrag.core.access.audit_chain import (
+    MAX_SUBJECTS,
     START,
     AuditEntry,
     AuditFilter,
@@ -31,6 +32,7 @@ from dtrag.core.access.audit_chain import (
     settled,
     verify,
 )
+from dtrag.core.text.personal_data_policy import OFF, PersonalDataPolicy
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput
 from dtrag.ports import AuditSpoolStore, AuditStore
 
@@ -64,7 +66,9 @@ class Audit:
         *,
         spool: AuditSpoolStore | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        personal_data: PersonalDataPolicy = OFF,
     ):
+        self._personal_data = personal_data
         if level not in LEVELS:
             raise InvalidInput(f"Unknown audit level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
         self._store = store
@@ -89,13 +93,18 @@ class Audit:
         return self._level
 
     async def record(self, actor: str, action: str, **options: Unpack[AuditOptions]) -> None:
-        """Write a line; it is durable when this returns. Raises `DatabaseUnavailable` when it could not be written."""
+        """Write a line; it is durable when this returns. Raises `DatabaseUnavailable` when it could not be written.
+
+        More subjects than a line may have are divided among several lines: a deletion must name all documents.
+        """
         if self._level == "off":
             return
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = AuditEntry(self._now(), actor, action, **options)
-        self._writer.add((entry, written), urgent=True)
-        await written
+        subjects, now = options["subjects"], self._now()
+        for start in range(0, len(subjects) or 1, MAX_SUBJECTS):
+            written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            some: AuditOptions = {**options, "subjects": subjects[start : start + MAX_SUBJECTS]}
+            self._writer.add((self._entry(now, actor, action, some), written), urgent=True)
+            await written
 
     async def note(self, actor: str, action: str, **options: Unpack[AuditOptions]) -> None:
         """Write a line soon. Returns at once, unless `MOST_WAITING` lines are queued: then after they are written.
@@ -113,7 +122,19 @@ class Audit:
                 # The disk is full, too: reads continue, and a later line says how many lines were lost.
                 _reject_records([self._writer.drop_oldest()], error)
                 self._left_out += 1
-        self._writer.add((AuditEntry(self._now(), actor, action, **options), None))
+        self._writer.add((self._entry(self._now(), actor, action, options), None))
+
+    def _entry(self, at: datetime, actor: str, action: str, options: AuditOptions) -> AuditEntry:
+        """The line, masked before its hash is computed."""
+        mask = self._personal_data.masked_value
+        if self._personal_data.masks:
+            options = {
+                **options,
+                "scope": mask(options["scope"]),
+                "subjects": mask(list(options["subjects"])),
+                "details": mask(options["details"]),
+            }
+        return AuditEntry(at, self._personal_data.masked(actor), action, **options)
 
     async def newest(
         self,
@@ -142,6 +163,15 @@ class Audit:
         await self._writer.flush()
         filters = AuditFilter(before, since, until, actor, action, decision, subject)
         return await self._store.newest(limit, filters)
+
+    async def lines(self, page: int = PAGE) -> AsyncIterator[AuditRow]:
+        """All lines, oldest first."""
+        await self._writer.flush()
+        number = START.number
+        while rows := await self._store.page(number, page):
+            for row in rows:
+                yield row
+            number = rows[-1].number
 
     async def verify(
         self, expected: ChainHead | None = None, on_progress: Callable[[int], None] | None = None

@@ -31,6 +31,7 @@ from dtrag.governance.review_answers import (
     chosen_passages,
     cited_passages,
     current_by_day,
+    is_user_of_a_source,
     readers_of,
     shown_passages,
 )
@@ -182,8 +183,11 @@ class Review:
         Visible to reviewers who may see all documents that it cites and all that the viewer may see: `grant`, for an
         agent that of its manifest. A question that waits already is not queued again; see `ReviewStore.add`.
         """
-        if grant is None:
-            grant = readers_of(viewer, (await self._index.snapshot()).taxonomy)
+        taxonomy = (await self._index.snapshot()).taxonomy
+        if is_user_of_a_source(viewer, taxonomy):
+            grant = None
+        elif grant is None:
+            grant = readers_of(viewer, taxonomy)
         return await self._store.add(answer_item(offered, grant, agent_id))
 
     async def offer_unsure(

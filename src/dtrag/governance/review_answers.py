@@ -66,6 +66,11 @@ def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID
     )
 
 
+def is_user_of_a_source(viewer: Viewer | None, taxonomy: Taxonomy) -> bool:
+    """Whether others with the same branches may see less: then only those with the whole tree review the answers."""
+    return isinstance(viewer, Access) and bool(viewer.principals and taxonomy.sources)
+
+
 def readers_of(viewer: Viewer | None, taxonomy: Taxonomy) -> Grant | None:
     """The branches that a reviewer has to see to read what was answered to this viewer; None: the whole tree."""
     if not isinstance(viewer, Access) or not viewer.grants:

@@ -177,11 +177,11 @@ def _numbered(operation: Operation) -> bool:
 
 
 def _figures(preview: Preview) -> dict[str, object]:
-    return {"documents": preview.documents, "widened": [f"{row.kind} {row.name}" for row in preview.widened]}
+    return {"documents": preview.documents, "widened": [str(row) for row in preview.widened]}
 
 
 def _widening(preview: Preview) -> Conflict:
-    gaining = [f"{row.kind} {row.name} ({row.gained:,})" for row in preview.widened]
+    gaining = [f"{row} ({row.gained:,})" for row in preview.widened]
     more = f" and {len(gaining) - _SHOWN} more" if len(gaining) > _SHOWN else ""
     return Conflict(
         f"With version {preview.version} documents become visible to {', '.join(gaining[:_SHOWN])}{more}.",

@@ -21,14 +21,14 @@ from dtrag.ports import AgentStore, DocumentIndex, KeyStore
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A key or an agent that sees the document."""
+    """Who sees the document."""
 
     __pydantic_config__ = response("SightShape")
 
-    kind: Literal["key", "agent"]
-    """key or agent."""
+    kind: Literal["key", "agent", "public"]
+    """key, agent, or public: callers without a key."""
     name: str
-    """Its name."""
+    """Name of the key or agent; public."""
     branch: tuple[str, ...] | None
     """The branch through which it sees the document; null: the whole tree."""
     role: Role | None = None
@@ -48,9 +48,9 @@ class Visibility:
     category: tuple[str, ...]
     """Its category, outermost name first; [] for none."""
     sights: tuple[Sight, ...]
-    """Keys and agents that see it: agents first, each group by name."""
+    """Agents and keys that see it, each group by name; public at the end."""
     without_keys: bool
-    """Whether no key exists, so that every program on the service's machine sees it."""
+    """Whether no key exists and nothing is public, so that every program on the service's machine sees it."""
 
 
 class DocumentAccess:
@@ -61,18 +61,22 @@ class DocumentAccess:
         index: DocumentIndex,
         keys: KeyStore,
         agents: AgentStore,
+        public: Grant | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._index = index
         self._keys = keys
         self._agents = agents
+        self._public = public
         self._now = now
 
     async def who(self, document_id: str) -> Visibility:
         """The valid keys and the agents that see the document, by name. Raises `NotFound`."""
         key = uuid_or_none(document_id)
         taxonomy = (await self._index.snapshot()).taxonomy
-        document = await self._index.document(key, Access().resolved(taxonomy), taxonomy) if key else None
+        document = (
+            await self._index.document(key, Access(principals=None).resolved(taxonomy), taxonomy) if key else None
+        )
         if document is None:
             raise NotFound(kind="document", name=document_id[:60])
         category = document[0].taxonomy_path
@@ -81,16 +85,25 @@ class DocumentAccess:
         sights = [
             Sight("key", stored.name, branch, role=stored.role)
             for stored in keys
-            if stored.state(now) == "valid"
+            if stored.state(now) == "valid" and _sees(stored.caller().access, node, taxonomy)
             for branch in _branches(stored.grant, node, taxonomy)
         ]
         sights += [
             Sight("agent", agent.name, branch, id=str(agent.agent_id))
             for agent in agents
+            if _sees(Access((agent.grant,)), node, taxonomy)
             for branch in _branches(agent.grant, node, taxonomy)
         ]
+        if self._public is not None and _sees(Access((self._public,)), node, taxonomy):
+            branches = _branches(self._public, node, taxonomy)
+            sights += [Sight("public", "public", branch, role="public") for branch in branches]
         sights.sort(key=lambda sight: (sight.kind, sight.name, sight.id))
-        return Visibility(str(key), tuple(category), tuple(sights), without_keys=not keys)
+        return Visibility(str(key), tuple(category), tuple(sights), without_keys=not keys and self._public is None)
+
+
+def _sees(access: Access, node: int | None, taxonomy: Taxonomy) -> bool:
+    nodes = access.resolved(taxonomy).nodes
+    return nodes is None or node in nodes
 
 
 def _branches(grant: Grant | None, node: int | None, taxonomy: Taxonomy) -> list[tuple[str, ...] | None]:

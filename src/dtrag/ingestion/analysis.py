@@ -59,10 +59,12 @@ def fingerprint(
     *,
     edition: Edition | None = None,
     uri: str = "",
+    personal_data: str = "",
 ) -> bytes:
     """32 bytes that change whenever writing the document again would change the index.
 
-    Files may contain the same edition: it belongs to the last one, so that its address counts.
+    Files may contain the same edition: it belongs to the last one, so that its address counts. `personal_data` is the
+    id of the policy that it was read with.
     """
     chunker = PDF_CHUNKER if document.content_type == "application/pdf" else CHUNKER
     parts: list[object] = [
@@ -77,6 +79,8 @@ def fingerprint(
     if edition is not None and edition.effective_from is not None:
         dates = sorted((label, day.isoformat()) for label, day in edition.article_dates.items())
         parts += [uri, edition.work, edition.effective_from.isoformat(), dates, list(edition.repeals)]
+    if personal_data:
+        parts.append(personal_data)
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode("utf-8"), digest_size=32).digest()
 
@@ -110,6 +114,7 @@ async def analyse_documents(drafts: Sequence[Draft], analyzer: Analyzer = Analyz
             replaces=draft.replaces,
             source_path=draft.source_path,
             edition=draft.edition,
+            personal_data=draft.personal_data,
         )
         for draft, chunks in zip(drafts, analysed, strict=True)
     ]

@@ -9,12 +9,15 @@ from itertools import islice
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument
 from dtrag.core.page_starts import page_metadata
+from dtrag.core.recognised_text import ocr_metadata
 from dtrag.core.text.analysis import sentences
 from dtrag.core.text.token_counts import passage_tokens
 
 CHUNKER = "structure-1"
 PDF_CHUNKER = "structure-2"
 """Of PDFs, whose passages say where pages begin; other formats are not read again for that."""
+PDF_READER = "structure-2+ocr"
+"""Of the files: PDFs are read again for their scanned pages, but stored again only if they have some."""
 MAX_TOKENS = 400
 OVERLAP_TOKENS = 40
 """A cut inside a paragraph repeats at most this much of its last sentence, so that a reference across it survives."""
@@ -33,6 +36,7 @@ def _chunks(document: ParsedDocument, max_tokens: int) -> Iterator[Chunk]:
     for section in _sections(document):
         for start, end in _pieces(document.text, section.blocks, max_tokens):
             metadata = page_metadata(document.page_starts, start, end)
+            metadata |= ocr_metadata(document.ocr_words, document.text, start, end)
             yield Chunk(ordinal, start, end, document.text[start:end], section.breadcrumb, metadata)
             ordinal += 1
 

@@ -11,6 +11,7 @@ documents that the others leave open.
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import uuid
 from collections.abc import Sequence
@@ -102,6 +103,12 @@ class Classifier:
         self._model = model
         self._learned: LRUCache[frozenset[int] | None, _KnownCategories] = LRUCache(LEARNED_SCOPES)
         self._learning = asyncio.Lock()
+
+    def over(self, store: PlacementStore) -> Classifier:
+        """The same with what it has learned, writing to another store."""
+        other = copy.copy(self)
+        other._store = store
+        return other
 
     async def classify(self, text: str, title: str = "", *, scope: Viewer = EVERYTHING) -> Classification:
         """Where a text would belong among the categories in scope, by their documents; nothing is written."""

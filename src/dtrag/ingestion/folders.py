@@ -12,7 +12,7 @@ import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING
@@ -20,6 +20,7 @@ from dtrag.core.document_listing import file_path
 from dtrag.core.documents import Draft, document_id
 from dtrag.core.statements import Statement
 from dtrag.core.text.analysis import Analyzer, clean
+from dtrag.core.text.personal_data_policy import OFF, PersonalDataPolicy
 from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion.analysis import analyse_documents
 from dtrag.ingestion.exclusion import Excluded, walk
@@ -85,7 +86,7 @@ def find_files(paths: Sequence[Path], parser: Parser, exclude: Sequence[str] = (
             before = len(result.excluded)
             files = list(walk(path, exclude, result.excluded, unreadable))
             known = [file for file in files if parser.knows(file.name)]
-            result.skipped.extend((str(file), _unknown(file)) for file in files if not parser.knows(file.name))
+            result.skipped.extend((str(file), unknown_kind(file)) for file in files if not parser.knows(file.name))
             result.failed.extend((str(error.filename), Statement("", f"{error.strerror}.")) for error in unreadable)
             if not (known or unreadable):
                 reason = "There is no file in it whose format is known; `dtrag ingest --help` names them."
@@ -105,7 +106,8 @@ def find_files(paths: Sequence[Path], parser: Parser, exclude: Sequence[str] = (
     return result
 
 
-def _unknown(file: Path) -> str:
+def unknown_kind(file: PurePath) -> str:
+    """Why a file of a folder is not read."""
     return f"Files of the kind {file.suffix} are not read." if file.suffix else "Files without a suffix are not read."
 
 
@@ -120,7 +122,9 @@ class FolderSync:
         *,
         analyzer: Analyzer,
         record: Recorder,
+        personal_data: PersonalDataPolicy = OFF,
     ):
+        self._personal_data = personal_data
         self._store = store
         self._writer = writer
         self._parser = parser
@@ -138,35 +142,39 @@ class FolderSync:
         if not files.folders:
             raise InvalidInput("Only folders can be pruned, and none was named. Name the folder that has changed.")
         plan = FolderPlan(skipped=files.skipped, excluded=files.excluded)
-        stored: dict[str, StoredFile] = {}
-        gone: dict[str, StoredFile] = {}
-        read = {source.uri for source in files.sources}
+        stored: dict[uuid.UUID, StoredFile] = {}  # by their ids: personal data in addresses may be masked
+        gone: dict[uuid.UUID, StoredFile] = {}
+        read = {source.source_id for source in files.sources}
         for folder in files.folders:
-            below = {file.uri: file for file in await self._store.files_below(_prefix(folder))}
+            prefix = self._personal_data.masked_address(_prefix(folder))
+            below = {file.source_id: file for file in await self._store.files_below(prefix)}
             there, excluded = await asyncio.to_thread(_addresses, folder, files.exclude)
-            missing = {uri: file for uri, file in below.items() if uri not in there and uri not in read}
-            plan.left_out |= {uri for uri in missing if _is_left_out(uri, excluded)}
+            present = read.union(map(document_id, there))
+            missing = {key: file for key, file in below.items() if key not in present}
+            left_out = frozenset(map(self._personal_data.masked_address, excluded))
+            plan.left_out |= {file.uri for file in missing.values() if _is_left_out(file.uri, left_out)}
             stored |= below
             gone |= missing
         prefixes = tuple(_prefix(folder) for folder in files.folders)
-        new = [source for source in files.sources if source.uri not in stored and source.uri.startswith(prefixes)]
+        new = [source for source in files.sources if source.source_id not in stored and source.uri.startswith(prefixes)]
         plan.moves = await asyncio.to_thread(_renamed, list(gone.values()), new)
         followed = {file.uri for file, _ in plan.moves}
         arrived = {source.uri for _, source in plan.moves}
-        plan.gone = [file for uri, file in sorted(gone.items()) if uri not in followed]
+        plan.gone = sorted((file for file in gone.values() if file.uri not in followed), key=lambda file: file.uri)
         plan.known = len(stored)
         plan.added = [str(source.path) for source in new if source.uri not in arrived]
         plan.renamed = [(file_path(file.uri), str(source.path)) for file, source in plan.moves]
         plan.removed = [file_path(file.uri) for file in plan.gone]
         plan.removed_documents = sum(file.documents for file in plan.gone)
-        plan.refusal = _refusal(files.folders, stored, plan.gone)
+        addresses = [self._personal_data.masked_address(_prefix(folder)) for folder in files.folders]
+        plan.refusal = _refusal(dict(zip(addresses, files.folders, strict=True)), stored.values(), plan.gone)
         return plan
 
     async def follow(self, plan: FolderPlan, report: IngestReport) -> None:
         """Give the documents of renamed files their new address; category, review state and vectors stay."""
         for file, source in plan.moves:
             moved = await self._move(file, source)
-            report.renamed.append((file_path(file.uri), str(source.path)))
+            report.renamed.append((file_path(file.uri), source.shown))
             await self._note("documents.rename", file, list(moved.values()))
 
     async def remove(self, plan: FolderPlan, report: IngestReport) -> None:
@@ -223,7 +231,8 @@ class FolderSync:
         await self._store.move_review_state({old: new for old, new in moved.items() if old != new})
         # A file with editions that belong to another file is read again, which records that it contains them.
         known = b"" if await self._writer.contains_others(file.source_id) else file.fingerprint
-        await self._writer.finish_source(source.source_id, source.uri, known, contained)
+        uri = self._personal_data.masked_address(source.uri)
+        await self._writer.finish_source(source.source_id, uri, known, contained)
         await self._writer.drop_source(file.source_id, EVERYTHING)
         return moved
 
@@ -243,7 +252,7 @@ class FolderSync:
         """
         fingerprints = await self._writer.fingerprints([draft.document_id for draft in drafts])
         copies = {
-            draft.document_id: _copy(draft, source, fingerprints.get(draft.document_id, b""), titles)
+            draft.document_id: self._masked(_copy(draft, source, fingerprints.get(draft.document_id, b""), titles))
             for draft in drafts
         }
         moved = {old: copy.document_id for old, copy in copies.items()}
@@ -253,6 +262,16 @@ class FolderSync:
         same = {old: new for old, new in moved.items() if old != new and copies[old].fingerprint}
         await self._store.copy_vectors(same)
         return moved
+
+    def _masked(self, copy: Draft) -> Draft:
+        """The copy without personal data in what it takes from its file."""
+        title = self._personal_data.masked_name(copy.passages.document.title)
+        return replace(
+            copy,
+            source_uri=self._personal_data.masked_address(copy.source_uri),
+            source_path=self._personal_data.masked_address(copy.source_path),
+            passages=replace(copy.passages, document=replace(copy.passages.document, title=title)),
+        )
 
     async def _note(self, action: str, file: StoredFile, documents: Sequence[uuid.UUID]) -> None:
         await self._record(
@@ -321,11 +340,10 @@ def _renamed(gone: Sequence[StoredFile], new: Sequence[Source]) -> list[tuple[St
     return pairs
 
 
-def _refusal(folders: Sequence[Path], stored: Mapping[str, StoredFile], gone: Iterable[StoredFile]) -> str:
-    """Why so much may not go without being insisted on, or ""."""
-    for folder in folders:
-        prefix = _prefix(folder)
-        known = sum(uri.startswith(prefix) for uri in stored)
+def _refusal(folders: Mapping[str, Path], stored: Iterable[StoredFile], gone: Iterable[StoredFile]) -> str:
+    """Why so much may not go without being insisted on, or "". `folders`: by the beginning of the addresses below."""
+    for prefix, folder in folders.items():
+        known = sum(file.uri.startswith(prefix) for file in stored)
         lost = sum(file.uri.startswith(prefix) for file in gone)
         if lost > known * MOST_GONE:
             return (

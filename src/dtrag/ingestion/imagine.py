@@ -70,6 +70,10 @@ class ImagineReport:
     problems: list[str] = field(default_factory=list)
 
 
+IMAGINED = "imagined"
+"""The kind of the job that imagines questions."""
+
+
 class Imagination:
     """The imagined questions of one index. `on_change` is called after a change: vectors are missing then."""
 

@@ -8,11 +8,12 @@ the same bytes, and removes the documents that are no longer in the file. Vector
 from __future__ import annotations
 
 import asyncio
+import copy
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import islice
 
 from dtrag.core.access.scope import EVERYTHING, Scope
@@ -21,13 +22,15 @@ from dtrag.core.statements import stated
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
+from dtrag.core.text.personal_data_policy import OFF, PersonalDataPolicy
 from dtrag.ingestion.analysis import analyse_documents, fingerprint
 from dtrag.ingestion.classify import Classifier
 from dtrag.ingestion.editions import Editions
+from dtrag.ingestion.personal_data import reapplied
 from dtrag.ingestion.source_reader import Batch, SourceReader, Splitter
 from dtrag.ingestion.sources import IngestReport, Progress, ReadSource, Source
 from dtrag.ingestion.write_guard import WriteGuard
-from dtrag.ports import FolderStore, IndexWriter, Parser
+from dtrag.ports import FolderStore, IndexWriter, Parser, Stores
 
 QUEUED_BATCHES = 2
 """Batches that may wait before each stage: reading and analysing run ahead of the writer by so much."""
@@ -48,14 +51,23 @@ class Ingestion:
         folders: FolderStore,
         classifier: Classifier | None = None,
         max_passages: int,
+        personal_data: PersonalDataPolicy = OFF,
     ):
         self._writer = writer
+        self._personal_data = personal_data
         self._parser = parser
         self._analyzer = analyzer
         self._splitters = splitters
         self._folders = folders
         self._classifier = classifier
         self._max_passages = max_passages
+
+    def over(self, stores: Stores) -> Ingestion:
+        """The same, writing to other stores."""
+        other = copy.copy(self)
+        other._writer, other._folders = stores.writer, stores.folders
+        other._classifier = self._classifier.over(stores.placements) if self._classifier is not None else None
+        return other
 
     async def run(
         self,
@@ -67,14 +79,17 @@ class Ingestion:
         work: str = "",
         effective_from: date | None = None,
         read_with: str = "",
+        requested_at: datetime | None = None,
     ) -> IngestReport:
         """Read every source; a file that fails is reported, and the others are read.
+
+        What reviewers decided about these documents since `requested_at` (None: the start) stays decided.
 
         `work` and `effective_from` are the name and date of editions that state none; `read_with`: see
         `IndexSettings.register`. Nothing outside of `scope` is written or overwritten. Raises `InvalidInput` for a
         limited scope without a category, and `Forbidden` for a category outside of the scope.
         """
-        report = IngestReport(files=len(sources))
+        requested_at, report = requested_at or datetime.now(UTC), IngestReport(files=len(sources))
         guard = WriteGuard(self._writer, scope)
         await guard.admit(category)
         editions = Editions(self._writer, guard, name=work, effective_from=effective_from)
@@ -89,9 +104,13 @@ class Ingestion:
             editions=editions,
             report=report,
             max_passages=self._max_passages,
+            personal_data=self._personal_data,
         )
         await self._writer.recover()
         await _Run(self, reader, guard, report, on_progress).execute(sources)
+        present = {uuid.UUID(each) for each in report.document_ids}
+        present.update(*(read.document_ids for read in report.sources))  # of an earlier attempt, too
+        await self._writer.keep_decisions(sorted(present), requested_at)
         if editions.unstated:
             report.notes.append(
                 stated(
@@ -140,7 +159,11 @@ class Ingestion:
             report.sources.append(read)
             if not (read.failed or read.unchanged):
                 report.removed += await self._writer.finish_source(
-                    read.source.source_id, read.source.uri, read.fingerprint, read.id_halves, scope
+                    read.source.source_id,
+                    self._personal_data.masked_address(read.source.uri),
+                    read.fingerprint,
+                    read.id_halves,
+                    scope,
                 )
 
 
@@ -222,11 +245,16 @@ async def reindex(
     writer: IndexWriter,
     on_progress: Callable[[int], None] | None = None,
     analyzer: Analyzer = Analyzer(),
+    personal_data: PersonalDataPolicy = OFF,
 ) -> int:
-    """Rewrite all documents, in the order of their ids, with the same passages; returns how many."""
+    """Rewrite all documents, in the order of their ids, with the same passages; returns how many.
+
+    Personal data are marked or masked in them now.
+    """
     done = 0
     after: uuid.UUID | None = None
     while drafts := await writer.read_back(after, BATCH_DOCUMENTS):
+        drafts = await asyncio.to_thread(lambda page: [reapplied(draft, personal_data) for draft in page], drafts)
         marked = [replace(draft, fingerprint=_fingerprint(draft, analyzer), replaces=True) for draft in drafts]
         await writer.write(await analyse_documents(marked, analyzer))
         after = drafts[-1].document_id
@@ -238,4 +266,10 @@ async def reindex(
 
 
 def _fingerprint(draft: Draft, analyzer: Analyzer) -> bytes:
-    return fingerprint(draft.passages.document, analyzer, edition=draft.edition, uri=draft.source_uri)
+    return fingerprint(
+        draft.passages.document,
+        analyzer,
+        edition=draft.edition,
+        uri=draft.source_uri,
+        personal_data=draft.personal_data,
+    )

@@ -13,11 +13,13 @@ from dtrag.core.documents import ChunkedDocument, Draft, ParsedDocument, documen
 from dtrag.core.statements import Statement, stated, statement_of
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.core.text.analysis import Analyzer, clean
-from dtrag.errors import DtragError, InvalidInput, ParseFailed
+from dtrag.core.text.personal_data_policy import PersonalDataPolicy
+from dtrag.errors import DtragError, InvalidInput, ParseFailed, SourceUnavailable
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint
-from dtrag.ingestion.chunking import CHUNKER, PDF_CHUNKER
+from dtrag.ingestion.chunking import CHUNKER, PDF_READER
 from dtrag.ingestion.editions import Editions
+from dtrag.ingestion.personal_data import applied
 from dtrag.ingestion.sources import SHOWN_DOCUMENTS, IngestReport, ReadSource, Source, content_digest
 from dtrag.ingestion.write_guard import WriteGuard
 from dtrag.ports import IndexWriter, Parser
@@ -70,8 +72,10 @@ class SourceReader:
         editions: Editions,
         report: IngestReport,
         max_passages: int,
+        personal_data: PersonalDataPolicy,
     ) -> None:
         self._writer = writer
+        self._personal_data = personal_data
         self._max_passages = max_passages
         self._parser = parser
         self._splitters = splitters
@@ -107,6 +111,8 @@ class SourceReader:
         source, refusals = read.source, list[str]()
         try:
             await self._guard.check_source(source.source_id)
+            if source.fetch is not None:
+                await source.fetch()
             read.fingerprint = await asyncio.to_thread(self._source_fingerprint, source)
             if await self._writer.source_fingerprint(source.source_id) == read.fingerprint:
                 self._report.unchanged += 1
@@ -121,10 +127,13 @@ class SourceReader:
                         yield await self._take()
             if refusals:
                 raise InvalidInput(_summary(refusals))
-        except (ParseFailed, InvalidInput, OSError) as error:
+        except (ParseFailed, InvalidInput, SourceUnavailable, OSError) as error:
             read.failed = True
             reason = statement_of(error) if isinstance(error, DtragError) else _unreadable(error)
-            self._report.failed.append((str(source.path), reason))
+            self._report.failed.append((source.shown, reason))
+        finally:
+            if source.fetch is not None:
+                source.path.unlink(missing_ok=True)
 
     async def _add(self, document: ParsedDocument, read: ReadSource, refusals: list[str]) -> None:
         """Put a document into the batch; a pack may make several of it. Raises `InvalidInput` for a whole file."""
@@ -162,7 +171,7 @@ class SourceReader:
         parts: list[ChunkedDocument] = []
         passages = 0
         for part in self._cut(cleaned(document)):
-            parts.append(part)
+            parts.append(applied(part, self._personal_data))
             passages += len(part.chunks)
             if passages > self._max_passages:
                 text = "its text makes more than {limit} passages; split the file, or raise the setting max_passages"
@@ -181,21 +190,25 @@ class SourceReader:
     async def _draft(self, source: Source, passages: ChunkedDocument) -> Draft:
         """The document with its id, address and category. Raises `InvalidInput` for an impossible category."""
         document, node = passages.document, UNCLASSIFIED
-        path = CategoryPath.parse(document.category_path) if document.category_path else self._category
+        path = source.category or self._category
+        if document.category_path and source.category is None:
+            path = CategoryPath.parse(document.category_path)
         if path is not None:
             node = await self._node(path)
             document = replace(document, category_path=path.names)
-        uri = f"{source.uri}#{document.part}" if document.part else source.uri
+        original = f"{source.uri}#{document.part}" if document.part else source.uri
+        uri = self._personal_data.masked_address(original)
         edition = await self._editions.completed(passages.edition, source.source_id, uri)
         draft = Draft(
-            document_id(uri),
+            document_id(original),
             ChunkedDocument(document, passages.chunks),
             source.source_id,
             uri,
             node,
-            fingerprint(document, self._analyzer, edition=edition, uri=uri),
-            source_path=clean(source.source_path),
+            fingerprint(document, self._analyzer, edition=edition, uri=uri, personal_data=self._personal_data.id),
+            source_path=self._personal_data.masked_address(clean(source.source_path)),
             edition=edition,
+            personal_data=self._personal_data.id,
         )
         return await self._editions.joined(draft, self._taxonomy)
 
@@ -234,10 +247,11 @@ class SourceReader:
         """The digest of the content, then one of what it is read with: renamed files are found by the first part."""
         versions = (
             self._analyzer.id,
-            PDF_CHUNKER if source.name.lower().endswith(".pdf") else CHUNKER,
+            PDF_READER if source.name.lower().endswith(".pdf") else CHUNKER,
             self._read_with,
             str(self._category),
             self._editions.id,
+            *filter(None, [self._personal_data.id]),
         )
         read_with = hashlib.blake2b("\n".join(versions).encode(), digest_size=16)
         return content_digest(source.path) + read_with.digest()

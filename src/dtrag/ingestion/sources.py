@@ -8,13 +8,18 @@ import unicodedata
 import uuid
 from array import array
 from collections import Counter
-from dataclasses import dataclass, field
-from datetime import date
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import date, datetime
 from pathlib import Path
+from typing import Protocol
 
+from dtrag.core.access.scope import Viewer
 from dtrag.core.documents import ChunkedDocument, document_id
+from dtrag.core.job import Lease
 from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.classification import Classification
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.ingestion.exclusion import Excluded
 
 SHOWN_DOCUMENTS = 1_000
@@ -28,12 +33,21 @@ class Source:
     """A file to read, and the name and address of its documents.
 
     `source_path` is the path below the ingested folder, with slashes; for a file that was named itself, its name.
+    `fetch` writes a file that is elsewhere to `path`, which is deleted after it was read. `category` is where all its
+    documents belong, whatever they state themselves.
     """
 
     path: Path
     name: str
     uri: str
     source_path: str = ""
+    fetch: Callable[[], Awaitable[None]] | None = None
+    category: CategoryPath | None = None
+
+    @property
+    def shown(self) -> str:
+        """What people know it by: its path, or its address elsewhere."""
+        return str(self.path) if self.fetch is None else self.uri
 
     @functools.cached_property
     def source_id(self) -> uuid.UUID:
@@ -115,6 +129,17 @@ class IngestReport:
     notes: list[Statement] = field(default_factory=list)
     sources: list[ReadSource] = field(default_factory=list, repr=False)
 
+    def add(self, other: IngestReport) -> None:
+        """Add what another ingest did."""
+        for declared in fields(self):
+            mine, more = getattr(self, declared.name), getattr(other, declared.name)
+            if isinstance(mine, list):
+                mine += more
+            elif isinstance(mine, dict):
+                mine.update(more)
+            else:
+                setattr(self, declared.name, mine + more)
+
     def note_editions(self, today: date) -> None:
         """Note the editions that searches do not return yet."""
         later = [day for day in self.effective.elements() if day > today]
@@ -133,6 +158,23 @@ class IngestReport:
         for chunk in document.chunks:
             if chunk.metadata.get("kind") and chunk.metadata.get("piece", 1) == 1:
                 self.structure[str(chunk.metadata["kind"])] += 1
+
+
+class Ingest(Protocol):
+    """`App.ingest_sources`."""
+
+    async def __call__(
+        self,
+        sources: Sequence[Source],
+        category: Sequence[str] | str | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        scope: Viewer | None = None,
+        work: str = "",
+        effective: str | None = None,
+        lease: Lease | None = None,
+        requested_at: datetime | None = None,
+    ) -> IngestReport: ...
 
 
 def content_digest(path: Path) -> bytes:

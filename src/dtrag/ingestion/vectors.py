@@ -1,19 +1,17 @@
 """Makes the vectors of passages after their words are indexed: the newest documents first, in small batches;
 then those of imagined questions, and in a service those of the sentences that answers quote.
 
-What waits is what the index has no vector for, so that nothing is lost when the process ends. One process at a time
-makes vectors; another one continues when it ends.
+What waits is what the index has no vector for, so that nothing is lost when the process ends. In a service that is a
+job (jobs/queue.py): one process at a time makes vectors, and another one continues when it ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -26,10 +24,12 @@ from dtrag.concurrency import DaemonThreads
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.answers.sentence_vectors import pack, quotable_spans
 from dtrag.core.documents import Vector
-from dtrag.errors import DtragError, EmbedderFailed
+from dtrag.errors import EmbedderFailed
 from dtrag.ingestion.analysis import embedded_text
-from dtrag.ports import Embedder, VectorStore, VectorTurn, WaitingBatch, WaitingPassage, model_for
+from dtrag.ports import Embedder, VectorStore, VectorTurns, WaitingBatch, WaitingPassage, model_for
 
+VECTORS = "vectors"
+"""The kind of the job that makes vectors."""
 BATCH = 64
 """Passages of one transaction: .4 to 1.3 s of a processor, which is what a stop or a kill loses at most."""
 SENTENCES_OF = 16
@@ -40,10 +40,7 @@ BACKGROUND_NICE = 5
 """Priority of the thread of a service: a question gets about three times its share. Lower, and the interpreter's lock
 could be held by a thread that is not scheduled."""
 LOOK_EVERY_S = 2.0
-"""Seconds after which an idle service looks for what other processes left, and a command for the end of another one."""
-PAUSE_S = 30.0
-"""Seconds until the next attempt after a failure: a full disk, a database or a model server that is away."""
-_LOG = logging.getLogger(__name__)
+"""Seconds after which a command looks whether another process, which makes vectors, has ended."""
 OnVectors = Callable[[int, int], None]
 """Takes the number of passages whose vectors were made, and of those that wait."""
 
@@ -65,14 +62,14 @@ class Embed(Protocol):
 
 
 class VectorFiller:
-    """Makes the missing vectors of one index. `problem` is why the last attempt in the background failed, or ""."""
+    """Makes the missing vectors of one index. `turns` says which process makes them; None: this one."""
 
-    def __init__(self, store: VectorStore, embedder: Embedder | None) -> None:
+    def __init__(self, store: VectorStore, embedder: Embedder | None, turns: VectorTurns | None = None) -> None:
         self._store = store
         self._embedder = embedder
-        self._new = asyncio.Event()
+        self._turns = turns
         self._thread = DaemonThreads(1, "fill-vectors")
-        self.problem = ""
+        self._assigned = False
 
     async def fill(self, on_progress: OnVectors | None = None, *, sentences: bool = False) -> Filled:
         """Make what is missing, unless a service of this index does; waits for another process that does.
@@ -80,67 +77,58 @@ class VectorFiller:
         Vectors of sentences only make answers quicker: without `sentences`, they are left to a service.
         A cancelled call has stored all batches but the last one. Raises what the embedder and the database raise.
         """
-        made = 0
-        if self._embedder is None:
-            return Filled()
-        async with self._store.turn() as turn:
-            while True:
-                pending = await self._store.pending(EVERYTHING)
-                if await self._store.served():
-                    return Filled(0, pending, served=pending > 0)
-                if await turn.begin():
-                    async for stored in self._batches(BATCH, sentences=sentences):
-                        made += stored
-                        if on_progress is not None:
-                            on_progress(made, max(0, pending - made))
-                    break
-                await asyncio.sleep(LOOK_EVERY_S)
-        return Filled(made)
+        while self._embedder is not None:
+            pending = await self._store.pending(EVERYTHING)
+            if self._turns is None:
+                return Filled(await self.make(self._store, on_progress, sentences=sentences))
+            if await self._turns.served():
+                return Filled(0, pending, served=pending > 0)
+            async with self._turns.take() as store:
+                if store is not None:
+                    return Filled(await self.make(store, on_progress, sentences=sentences))
+            await asyncio.sleep(LOOK_EVERY_S)
+        return Filled()
+
+    async def make(
+        self,
+        store: VectorStore,
+        on_progress: OnVectors | None = None,
+        *,
+        sentences: bool = True,
+        background: bool = False,
+    ) -> int:
+        """Make what is missing and put it into `store`; returns the number of vectors of passages."""
+        made, pending = 0, await store.pending(EVERYTHING)
+        at_once = EMBEDDED_AT_ONCE if background else BATCH
+        async for stored in self._batches(store, at_once, sentences=sentences, background=background):
+            made += stored
+            if on_progress is not None:
+                on_progress(made, max(0, pending - made))
+        return made
+
+    async def due(self) -> bool:
+        """Whether a vector may be missing: at first always, since the models may be others than before."""
+        if not self._assigned:
+            return True
+        store = self._store
+        return bool(await store.waiting(1) or await store.waiting_questions(1) or await store.waiting_sentences(1))
 
     async def pending(self, scope: Scope) -> int:
         """How many passages in scope wait for a vector; none without an embedder."""
         return await self._store.pending(scope) if self._embedder is not None else 0
 
-    def wake(self) -> None:
-        """There may be new passages."""
-        self._new.set()
-
-    async def serve(self) -> None:
-        """Make vectors in the background until this is cancelled. Failures pause it and are kept in `problem`."""
-        while self._embedder is not None:
-            try:
-                async with self._store.turn(serves=True) as turn:
-                    while True:
-                        await self._filled(turn)
-                        self.problem = ""
-                        await self._woken(LOOK_EVERY_S)
-            except Exception as error:  # noqa: BLE001 - the boundary: reported as `problem`, and tried again
-                self.problem = str(error) if isinstance(error, DtragError) else type(error).__name__
-                _LOG.warning("vectors are made later: %s", self.problem)
-            await self._woken(PAUSE_S)
-
-    async def _filled(self, turn: VectorTurn) -> None:
-        if await turn.begin():
-            try:
-                async for _ in self._batches(EMBEDDED_AT_ONCE, sentences=True, background=True):
-                    self.problem = ""
-            finally:
-                await turn.end()
-
-    async def _woken(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._new.wait(), seconds)
-        self._new.clear()
-
-    async def _batches(self, at_once: int, *, sentences: bool, background: bool = False) -> AsyncIterator[int]:
+    async def _batches(
+        self, store: VectorStore, at_once: int, *, sentences: bool, background: bool
+    ) -> AsyncIterator[int]:
         """Make batch after batch; the number of vectors of each."""
-        await self._assign(await self._store.languages())
+        await self._assign(store, await store.languages())
+        self._assigned = True
         previous: WaitingBatch | None = None
         embed = partial(self._embedded, at_once=at_once, background=background)
         while True:
-            if batch := await self._store.waiting(BATCH):
+            if batch := await store.waiting(BATCH):
                 if batch.unassigned:
-                    await self._assign(batch.unassigned)
+                    await self._assign(store, batch.unassigned)
                     continue
                 if batch == previous:  # other processes are changing these documents
                     await asyncio.sleep(1)
@@ -150,10 +138,10 @@ class VectorFiller:
                     [embedded_text(each.title, each.breadcrumb, each.text) for each in batch.passages],
                     embedding_service.embed_passages,
                 )
-                yield await self._store.put(batch, made)
-            elif imagined := await self._store.waiting_questions(BATCH):
+                yield await store.put(batch, made)
+            elif imagined := await store.waiting_questions(BATCH):
                 if imagined.unassigned:
-                    await self._assign(imagined.unassigned)
+                    await self._assign(store, imagined.unassigned)
                     continue
                 questions = imagined.questions
                 made = await embed(
@@ -161,19 +149,19 @@ class VectorFiller:
                     [question.text for question in questions],
                     embedding_service.embed_questions,
                 )
-                await self._store.put_questions(imagined, made)
+                await store.put_questions(imagined, made)
                 yield 0
-            elif sentences and (batch := await self._store.waiting_sentences(SENTENCES_OF)):
+            elif sentences and (batch := await store.waiting_sentences(SENTENCES_OF)):
                 if batch == previous:
                     await asyncio.sleep(1)
                 previous = batch
-                await self._store.put_sentences(batch, await _packed(batch.passages, embed))
+                await store.put_sentences(batch, await _packed(batch.passages, embed))
                 yield 0
             else:
                 return
 
-    async def _assign(self, languages: frozenset[str]) -> None:
-        await self._store.assign({code: model_for(self._embedder, code) for code in languages})
+    async def _assign(self, store: VectorStore, languages: frozenset[str]) -> None:
+        await store.assign({code: model_for(self._embedder, code) for code in languages})
 
     async def _embedded(
         self, languages: Sequence[str], texts: Sequence[str], embed: Embed, *, at_once: int, background: bool

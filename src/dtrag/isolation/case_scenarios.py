@@ -10,8 +10,8 @@ import random
 import uuid
 from typing import Any
 
-from dtrag.isolation.library import Path_, Visitor
-from dtrag.isolation.visits import Route, Visit, World, features, scenario
+from dtrag.isolation.library import VISITORS, Path_, Visitor
+from dtrag.isolation.visits import SEARCH, Route, Visit, World, features, scenario
 
 MEMORY = "cbr_enabled"
 """The flag of the case memory, which is on for these scenarios only: the interactions of visitors who ask at the same
@@ -33,6 +33,13 @@ ONE_CASE: dict[Route, Any] = {
     "DELETE /cbr/cases/{case_id}": None,
 }
 """The routes of one case, with bodies."""
+
+
+@scenario(SEARCH)
+async def searches_of_others(visit: Visit) -> None:
+    """What askers with more branches searched in one world, so that no result of theirs may serve the visitor."""
+    for query in QUESTIONS.values():
+        await visit.send(SEARCH, {"query": query})
 
 
 @scenario(
@@ -122,7 +129,12 @@ async def ask_in_one_world(world: World, seed: str) -> None:
 
 
 async def _ask(visit: Visit) -> None:
+    """Search in exactly the branches of each visitor, whose statistics are not those of the asker; then ask."""
     branch, (*shared, own) = ASKERS[visit.visitor]
+    for visitor in VISITORS:
+        if all(any(path[: len(wider)] == wider for wider in visit.visitor.paths) for path in visitor.paths):
+            for query in QUESTIONS.values():
+                await visit.send(SEARCH, {"query": query, "filters": {"taxonomy_paths": visitor.paths}})
     for question in (*shared, own, f"{own} {visit.words.word()}", f"Why {own[0].lower()}{own[1:]}"):
         reply = await visit.send("POST /chat/run", {"message": question, "conversation_id": "asked"})
         if question in shared:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dtrag.core.access.api_key import Role
+from dtrag.core.source_rights import shown
+from dtrag.isolation import drive
 from dtrag.isolation.regulation_books import EVERYDAY, FORMER_CODE, HIDDEN_BOOK, LEAVE_BOOK, SCHOLARSHIP_BOOK
 
 Path_ = tuple[str, ...]
@@ -23,6 +25,8 @@ SHARED: dict[Path_, str] = {
     ("학사", "장학"): "장학금 성적 지급 선발 신청 등록금 평점 근로 학기 심사",
 }
 """Branches of both worlds, with the words of their documents."""
+DRIVE_WORDS = "locker badge corridor parking bicycle printer visitor canteen holiday salary"
+"""Words of the documents of a source with rights, some of which are in other branches, too."""
 SHARED_BOOKS: dict[Path_, str] = {("학사", "휴학"): LEAVE_BOOK, ("학사", "장학"): SCHOLARSHIP_BOOK}
 """Regulation books of both worlds, which cite regulations that one world hides."""
 CATEGORY_WORDS = ("harbour", "lantern", "징계")
@@ -97,16 +101,21 @@ OTHER = HiddenPart(
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A caller in both worlds, with the branches of its key."""
+    """A caller in both worlds, with the branches of its key, and the users of sources as whom it reads.
+
+    One with the role `public` has no key; its branches are public.
+    """
 
     name: str
     role: Role
     paths: tuple[Path_, ...]
+    principals: tuple[str, ...] = ()
 
     @property
     def words(self) -> list[str]:
         """The words of its branches."""
-        return [word for path, words in SHARED.items() if self.sees(path) for word in words.split()]
+        branches = (*SHARED.items(), (drive.BRANCH, DRIVE_WORDS))
+        return [word for path, words in branches if self.sees(path) for word in words.split()]
 
     def sees(self, path: Path_) -> bool:
         """Whether the branch is within its own."""
@@ -120,7 +129,11 @@ VISITORS: tuple[Visitor, ...] = (
     Visitor("haksa-editor", "editor", (("학사", "휴학"), ("학사", "장학"))),
     Visitor("bread-editor", "editor", (("Kitchen", "Bread"), ("학사", "휴학"))),
     Visitor("nowhere-reader", "reader", (("Nowhere", "yet"),)),
+    Visitor("drive-editor", "editor", (drive.BRANCH,), (shown(drive.READER),)),
+    Visitor("public", "public", (("Handbook", "Leave"), ("학사", "휴학"))),
 )
+PUBLIC = ",".join("/".join(path) for visitor in VISITORS if visitor.role == "public" for path in visitor.paths)
+"""The setting of both worlds."""
 
 
 _SPELLINGS: tuple[Callable[[str], str], ...] = (
@@ -172,7 +185,7 @@ class Vocabulary:
 
     def hidden_path(self) -> list[str]:
         """A branch that the visitor may not see: in one world, in both, or in neither."""
-        paths = [*ONE.branches, *OTHER.branches, *SHARED, ("Nothing", "here")]
+        paths = [*ONE.branches, *OTHER.branches, *SHARED, drive.BRANCH, ("Nothing", "here")]
         return list(self.chance.choice([path for path in paths if not self.visitor.sees(path)]))
 
     def own_path(self) -> list[str]:
@@ -209,6 +222,23 @@ def write_hidden(part: HiddenPart, file: Path, chance: random.Random) -> Path:
             rows.append({"id": f"{part.name}{len(rows)}", "title": title, "text": text, "category_path": list(path)})
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
     return file
+
+
+def drive_of(part: HiddenPart, chance: random.Random, files: int = 12) -> drive.Drive:
+    """The source with rights of one world: the same files for its reader, and those of others, in the part's words."""
+
+    def text(title: str, words: Sequence[str]) -> str:
+        return f"# {title}\n\n{' '.join(_sentence(words, chance) for _ in range(3))}\n"
+
+    visible = {
+        f"guide-{n:02}.md": (text(f"Office rules {n}", DRIVE_WORDS.split()), drive.VISIBLE) for n in range(files)
+    }
+    words = [*part.words, *DRIVE_WORDS.split()]
+    hidden = {
+        f"{part.name}-{number:02}.md": (text(f"Minutes {number}", words), drive.HIDDEN[number % len(drive.HIDDEN)])
+        for number in range(part.per_branch)
+    }
+    return drive.Drive(visible | hidden if part is ONE else hidden | visible)
 
 
 def write_filling(file: Path, documents: int, categories: int, chance: random.Random) -> Path:

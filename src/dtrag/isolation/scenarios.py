@@ -29,6 +29,8 @@ UNKNOWN = str(uuid.UUID(int=9))
 ASK: Route = "POST /ask"
 CHAT: Route = "POST /chat/run"
 COMPLETIONS: Route = "POST /v1/chat/completions"
+RESPONSES: Route = "POST /v1/responses"
+EMBEDDINGS: Route = "POST /v1/embeddings"
 DOCUMENT: Route = "GET /documents/{document_id}"
 DELETE_DOCUMENT: Route = "DELETE /documents/{document_id}"
 _BOUNDARY = "dtrag-twin-worlds"
@@ -225,7 +227,7 @@ async def streaming(visit: Visit) -> None:
     await visit.send("POST /chat/stream", {"message": visit.words.question(), "agent_id": _foreign_agent(visit)})
 
 
-@scenario("GET /v1/models", "GET /v1/models/{model}", COMPLETIONS)
+@scenario("GET /v1/models", "GET /v1/models/{model}", COMPLETIONS, RESPONSES, EMBEDDINGS)
 async def openai_protocol(visit: Visit) -> None:
     """The same answers for clients of the OpenAI protocol, whole and as a stream."""
     await visit.get("GET /v1/models")
@@ -234,6 +236,75 @@ async def openai_protocol(visit: Visit) -> None:
     messages = [{"role": "user", "content": visit.words.question()}]
     for model, stream in (("dtrag", False), ("dtrag", True), ("agent:Board desk", False)):
         await visit.send(COMPLETIONS, {"model": model, "messages": messages, "stream": stream})
+        await visit.send(RESPONSES, {"model": model, "input": messages, "stream": stream})
+    await visit.send(EMBEDDINGS, {"model": "dtrag", "input": [visit.words.query()]})
+
+
+RETRIEVAL: Route = "POST /retrieval"
+
+
+@scenario(RETRIEVAL)
+async def external_knowledge(visit: Visit) -> None:
+    """Own, foreign and unknown knowledge for Dify, with conditions that the database decides and others."""
+    words, choose = visit.words, visit.chance.choice
+    own, hidden = "/".join(words.own_path()), "/".join(words.hidden_path())
+    conditions = (
+        {"name": "category", "comparison_operator": "is", "value": own},
+        {"name": "category", "comparison_operator": "in", "value": [own, hidden]},
+        {"name": ["title", "category"], "comparison_operator": "not contains", "value": words.word()},
+        {"name": "title", "comparison_operator": "not empty"},
+        {"name": "as_of", "comparison_operator": choose(("before", "after")), "value": choose(DAYS)},
+        {"name": words.word(), "comparison_operator": "is", "value": "x"},
+    )
+    agents = ("agent:Leave desk", "agent:Board desk", f"agent:{_foreign_agent(visit)}")
+    for knowledge in ("all", "all", *agents, own, hidden, words.hidden_path()[0], words.word()):
+        body: dict[str, Any] = {
+            "knowledge_id": knowledge,
+            "query": words.query(),
+            "retrieval_setting": {"top_k": choose((1, 10)), "score_threshold": choose((0.0, 0.3))},
+        }
+        if visit.chance.random() < 0.6:
+            operator, chosen = choose(("and", "or")), visit.chance.sample(conditions, 2)
+            body["metadata_condition"] = {"logical_operator": operator, "conditions": chosen}
+        await visit.send(RETRIEVAL, body)
+
+
+MCP: tuple[Route, Route] = ("POST /mcp", "POST /mcp/agents/{agent_id}")
+
+
+async def _mcp(visit: Visit, method: str, agent_id: str = "", **params: Any) -> Any:
+    """The result of a message to a server of the Model Context Protocol."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    if agent_id:
+        return (await visit.send(MCP[1], message, agent_id=agent_id)).get("result", {})
+    return (await visit.send(MCP[0], message)).get("result", {})
+
+
+@scenario(*MCP, writes=True)
+async def tools_of_chat_programs(visit: Visit) -> None:
+    """Every tool, the list of documents and hidden ids, of the whole scope and of agents; unsure answers are queued."""
+    words, choose = visit.words, visit.chance.choice
+    hidden = (visit.known("hidden document"), UNKNOWN)
+    for agent_id in ("", visit.known("shared agent"), _foreign_agent(visit)):
+        await _mcp(visit, "tools/list", agent_id)
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("ask", {"question": words.question()} | _filters(visit)),
+            ("get_article", {"reference": choose(REFERENCES), "as_of": choose((None, *DAYS))}),
+            ("list_categories", {}),
+            ("verify_citations", {"text": CITING_TEXT + choose(REFERENCES)}),
+            ("suggest_cases", {"query": words.question()}),
+            *(("fetch", {"id": key + passage}) for key in hidden for passage in ("", ":0")),
+        ]
+        searched = await _mcp(visit, "tools/call", agent_id, name="search", arguments={"query": words.query()})
+        rows = searched.get("structuredContent", {}).get("results", [])[:2]
+        for name, arguments in [*calls, *(("fetch", {"id": row["id"]}) for row in rows)]:
+            await _mcp(visit, "tools/call", agent_id, name=name, arguments=arguments)
+        listed = await _mcp(visit, "resources/list", agent_id)
+        for key in [
+            *(row["uri"] for row in listed.get("resources", [])[:1]),
+            *(f"dtrag://documents/{k}" for k in hidden),
+        ]:
+            await _mcp(visit, "resources/read", agent_id, uri=key)
 
 
 @scenario("GET /traces", "GET /traces/{trace_id}", ASK)
@@ -309,6 +380,26 @@ async def uploading(visit: Visit) -> None:
     for document_id in dict.fromkeys(stored):
         for route in (DOCUMENT, DELETE_DOCUMENT):
             await visit.send(route, document_id=document_id)
+
+
+JOBS: tuple[Route, ...] = ("GET /jobs/{job_id}", "POST /jobs/{job_id}/retry", "POST /jobs/{job_id}/cancel")
+
+
+@scenario("POST /documents", "GET /jobs", *JOBS, writes=True)
+async def queueing(visit: Visit) -> None:
+    """Uploads that wait, into own and foreign branches, beside a hidden one that waits under the same name."""
+    own = "/".join(visit.chance.choice([path for path in SHARED if visit.visitor.sees(path)] or [("Nowhere", "yet")]))
+    stored = [visit.known("hidden job"), UNKNOWN]
+    for category in (own, "", "/".join(visit.words.hidden_path()), f"{own}/New"):
+        field = [("category", None, category)] if category else []
+        body, kind = _form(("files", UPLOADED, "# Minutes\n\nA meeting."), *field)
+        sent = await visit.send("POST /documents", body, query="?wait=false", content_type=kind)
+        stored += [sent["job_id"]] if "job_id" in sent else []
+    await visit.send("GET /jobs", query=visit.chance.choice(("", "?limit=2&offset=1", "?state=waiting&kind=ingest")))
+    for job_id in stored:
+        for route in JOBS:
+            await visit.send(route, job_id=job_id)
+    await visit.send("GET /jobs")
 
 
 AGENT = "/agents/{agent_id}"
@@ -443,6 +534,9 @@ FIGURES: tuple[Route, ...] = (
 """Figures of the whole service, its state, and the description of its routes."""
 REFUSED: dict[Route, Any] = {
     "POST /isolation": {},
+    "POST /backups": None,
+    "POST /sources/sync": {},
+    "POST /evaluations": {"dataset": "mine", "questions": [{"text": "What is new?", "answerable": False}]},
     "POST /keys": {"name": "mine", "role": "admin"},
     "POST /tools/{name}/approve": {"fingerprint": "0" * 64},
     "DELETE /tools/{name}/approve": None,

@@ -26,7 +26,7 @@ Route = str
 PROMPTS: Route = "prompts to models"
 """The pseudo route of prompts to language models."""
 SEARCH: Route = "POST /search"
-_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32}\b")
+_ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})\b")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 _TIMES = frozenset(
     "latency seconds elapsed created stages step_timings documents_per_second meets_target cache_hit started "
@@ -47,7 +47,10 @@ sent_prompts: ContextVar[list[str] | None] = ContextVar("dtrag_sent_prompts", de
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The service of one world, with a key for each visitor; `known` are ids of objects by names that both share."""
+    """The service of one world, with a key for each visitor that has one.
+
+    `known` are ids of objects by names that both share.
+    """
 
     service: ASGIApp
     secrets: Mapping[str, str]
@@ -58,7 +61,9 @@ class World:
     ) -> httpx2.Response:
         """The response to a request, without a socket. `content`: a JSON value, or the bytes of a form."""
         body = content if isinstance(content, bytes) else b"" if content is None else json.dumps(content).encode()
-        headers = {"authorization": f"Bearer {self.secrets[visitor.name]}", "content-type": content_type}
+        headers = {"content-type": content_type, "accept": "*/*"}
+        if (secret := self.secrets.get(visitor.name)) is not None:
+            headers["authorization"] = f"Bearer {secret}"
         request = httpx2.Request(
             method, f"http://localhost{path}", headers=headers | {"content-length": str(len(body))}, content=body
         )
@@ -148,6 +153,8 @@ class Visit:
             }
         if isinstance(value, list):
             return [self._value(item) for item in value]
+        if isinstance(value, str) and value.startswith("{") and isinstance(parsed := _parsed(value, None), dict):
+            return self._value(parsed)  # the text of a tool's result
         return self._without_ids(value) if isinstance(value, str) else value
 
     def _without_ids(self, text: str) -> str:

@@ -28,16 +28,19 @@ from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.sources import Source
+from dtrag.isolation import drive
 from dtrag.isolation.case_scenarios import ASKERS, MEMORY, QUESTIONS
 from dtrag.isolation.library import (
     ONE,
     OTHER,
     OWN_WORDS,
+    PUBLIC,
     SERVER_FOLDER,
     UPLOADED,
     VISITORS,
     HiddenPart,
     Path_,
+    drive_of,
     write_filling,
     write_hidden,
     write_shared,
@@ -155,7 +158,16 @@ async def twin_worlds(
     this many categories (`nodes`). `case_files`: each world keeps its cases in an SQLite file, and not in its database.
     """
     own = replace(
-        settings, classify="auto", reranker="none", regulations="auto", llm=None, mcp_servers=None, trace_text="on"
+        settings,
+        classify="auto",
+        reranker="none",
+        regulations="auto",
+        llm=None,
+        mcp_servers=None,
+        trace_text="on",
+        public=PUBLIC,
+        public_rate_per_minute=RATE,
+        public_rate_in_all=RATE,
     )
     with tempfile.TemporaryDirectory(prefix="dtrag-twins-") as name:
         folder = Path(name)
@@ -174,7 +186,10 @@ async def twin_worlds(
                 for category, path in steps:
                     await _ingest(app, path, category)
                 known = await _objects(app, part, folder)
-                worlds.append(await _world(app, part, folder / f"{part.name}-uploads", serve, known))
+                world = await _world(app, part, folder / f"{part.name}-uploads", serve, known)
+                await app.sync(drive_of(part, _chance(seed)), drive.BRANCH)  # its rights need keys
+                await app.vectors.fill(sentences=True)
+                worlds.append(world)
             if documents:
                 await _ingest(first, write_filling(folder / "filling.jsonl", documents, nodes, _chance(seed)))
                 await first.vectors.fill(sentences=True)
@@ -201,10 +216,12 @@ async def _objects(app: App, part: HiddenPart, folder: Path) -> dict[str, str]:
 
 
 async def _world(app: App, part: HiddenPart, uploads: Path, serve: Serve, known: dict[str, str]) -> World:
-    """The service over the app, with a key for every visitor."""
+    """The service over the app, with a key for every visitor that has one."""
     secrets = {}
-    for visitor in (*VISITORS, *ASKERS):
-        created = await app.keys.create(visitor.name, list(visitor.paths) or None, visitor.role, rate=RATE)
+    for visitor in (each for each in (*VISITORS, *ASKERS) if each.role != "public"):
+        created = await app.keys.create(
+            visitor.name, list(visitor.paths) or None, visitor.role, rate=RATE, principals=visitor.principals
+        )
         secrets[visitor.name] = created.secret
     await asyncio.to_thread(uploads.mkdir)
     # No isolation test runs inside of this one. Only administrators may know the setting and the run of one world.
@@ -299,7 +316,7 @@ async def _add_hidden_cases(app: App, hidden: Path_, document_id: str) -> dict[s
 
 HIDDEN = (
     *("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace"),
-    *("hidden case", "citing case", "hidden log", "hidden evaluation"),
+    *("hidden case", "citing case", "hidden log", "hidden evaluation", "hidden job"),
 )
 """Names of the objects of one world; in the other they are ids of nothing."""
 
@@ -318,6 +335,7 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     upload.write_text("# Minutes\n\nThe severance of the board.\n", "utf-8")
     await app.ingest_sources([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board, scope=EVERYTHING)
     await app.vectors.fill(sentences=True)
+    job = await app.queue_upload([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board)
     await app.keys.create("board", [board], "reader")
     version = await app.taxonomy.propose([{"op": "rename", "path": "Vault", "name": "Strongroom"}])
     await app.taxonomy.activate(version.version, accept_widening=True)
@@ -328,6 +346,7 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     return await _add_hidden_cases(app, tuple(board), hidden) | {
         "hidden evaluation": str(run.run_id),
         "hidden document": hidden,
+        "hidden job": str(job.job_id),
         "hidden agent": str(agent.agent_id),
         "hidden item": waiting,
         "hidden answer": str(answers[0].item_id if answers else uuid.uuid4()),

@@ -59,7 +59,7 @@ class Pipeline:
     """Answers questions with citations: the steps of `STEPS` in a loop.
 
     `runs` makes the `Run` of a question (None: that of the open app), `keep` stores its trace, and `remember` hands the
-    answered question to the case memory.
+    answered question to the case memory. `mask` removes personal data from questions before anything is done with them.
     """
 
     def __init__(
@@ -67,11 +67,17 @@ class Pipeline:
         runs: Callable[[], Run] | None = None,
         keep: Callable[[Trace], Awaitable[None]] | None = None,
         remember: Callable[[AnsweredQuestion], None] | None = None,
+        mask: Callable[[str], str] = lambda text: text,
     ) -> None:
+        self._mask = mask
         self._runs = runs or of_active_app
         self._keep = keep
         self._remember = remember
         self.on_answer: Callable[[PipelineResponse, Sequence[StepTrace]], None] = lambda response, steps: None
+
+    def unrecorded(self) -> Pipeline:
+        """The same steps for measurements: no traces, and nothing is learned from the questions."""
+        return Pipeline(lambda: replace(self._runs(), learning=None), mask=self._mask)
 
     async def execute(
         self,
@@ -83,17 +89,19 @@ class Pipeline:
         history: Sequence[Message] = (),
         emit: Emit | None = None,
         owner: str = "",
+        models: bool = True,
         **limits: Unpack[RunLimits],
     ) -> PipelineResponse:
         """The answer to one question, passed as a request, as its text, or as `query`.
 
-        `scope` is what the caller may see (the whole tree when None), `history` the conversation so far. Models that
-        the question needs are loaded before its time begins. Raises `InvalidInput` for an empty question or a bad
-        option, `NotFound` for an unknown version of the tree, `TypeError` for an unknown limit, `DatabaseUnavailable`
-        and `IndexMismatch` when nothing can be searched.
+        `scope` is what the caller may see (the whole tree when None), `history` the conversation so far. Without
+        `models` no language model is called. Models that the question needs are loaded before its time begins. Raises
+        `InvalidInput` for an empty question or a bad option, `NotFound` for an unknown version of the tree, `TypeError`
+        for an unknown limit, `DatabaseUnavailable` and `IndexMismatch` when nothing can be searched.
         """
         _check_names(limits)
         request = _request_of(request, query)
+        request = replace(request, query=self._mask(request.query))
         requested = _limits_of(request.options)
         as_of = parse_date("as_of", request.options.get("as_of"))
         merged: RunLimits = {**requested, **limits}
@@ -101,12 +109,12 @@ class Pipeline:
             merged["debate_allowed"] = False
         run = self._runs()
         run = replace(
-            run,
+            run if models else replace(run, model=None, critic=None),
             scope=confinement.bounded(scope).at(as_of),
             filters=run.filters if filters is None else filters,
             emit=run.emit if emit is None else emit,
             owner=owner,
-            history=tuple(history),
+            history=tuple(replace(message, content=self._mask(message.content)) for message in history),
             recording=Recording(keeps_text=run.recording.keeps_text),
             flags=active_flags(),
             taxonomy_version=request.taxonomy_version,

@@ -29,6 +29,8 @@ from dtrag.pipeline.timeouts import budget_of
 from dtrag.tools.executor import execute_plan
 
 _LOG = logging.getLogger(__name__)
+MOST_UNCERTAIN = 0.5
+"""Confidence of an answer that quotes an uncertain figure of a scanned page, at most."""
 
 
 def rewrites(state: PipelineState) -> bool:
@@ -172,7 +174,32 @@ async def step7_respond(state: PipelineState) -> PipelineState:
         decision = _judged_by_quotations(state, state.evidence)
     state.reason = state.reason or judged.reason
     state.decision = state.decision or decision
+    check_recognised(state)
     return state
+
+
+def check_recognised(state: PipelineState) -> None:
+    """An answer that quotes a figure of which OCR is not sure has to be checked on the page, which its notes name."""
+    for citation in state.sources:
+        for figure in citation.uncertain_figures:
+            text = (
+                "The figure {figure} in [{number}] was read by OCR (text recognition) with a confidence of "
+                "{confidence}: check it on page {page} of {title}."
+            )
+            note = stated(
+                "ocr_figure",
+                text,
+                figure=figure.text,
+                number=citation.number,
+                confidence=f"{figure.confidence}%",
+                page=citation.page or 1,
+                title=citation.title,
+            )
+            state.notes.append(note)
+            state.confidence = min(state.confidence, MOST_UNCERTAIN, figure.confidence / 100)
+            state.decision = "review" if state.decision == "answer" else state.decision
+            if state.answer_confidence is not None:
+                state.answer_confidence = min(state.answer_confidence, state.confidence)
 
 
 def _is_selected(state: PipelineState) -> bool:

@@ -48,6 +48,16 @@ class AgentStore(Protocol):
         """A version of the category tree, or None."""
 
 
+class PublicSpendingStore(Protocol):
+    """What the answers to callers without a key have used, by day (UTC)."""
+
+    async def charge(self, day: date, calls: int, tokens: int, cost: int) -> None:
+        """Add to the day. `cost` is in millionths of a won."""
+
+    async def spending(self, day: date) -> Spending:
+        """The sum of the day."""
+
+
 class KeyStore(Protocol):
     """API keys: of their secrets only prefixes and digests.
 
@@ -60,6 +70,9 @@ class KeyStore(Protocol):
     async def of_prefix(self, prefix: str) -> Key | None:
         """The key with this prefix, also when it is revoked or expired; or None."""
 
+    async def of_id(self, key_id: uuid.UUID) -> Key | None:
+        """The key with this id, also when it is revoked or expired; or None."""
+
     async def every(self) -> list[Key]:
         """All keys, revoked and expired ones included, newest first."""
 
@@ -71,6 +84,16 @@ class KeyStore(Protocol):
 
     async def used(self, key_id: uuid.UUID, now: datetime, before: datetime) -> None:
         """Set the key's time of last use to `now`, unless it is `before` or later already."""
+
+
+class RateLimitStore(Protocol):
+    """Token buckets that all services of a database share. The bucket of a caller that is not known is full."""
+
+    async def take(self, caller: bytes, rate: int, tokens: int, unspent: int) -> tuple[int, float]:
+        """Return `unspent` tokens, then take up to `tokens`: how many were taken, and what is left in the bucket.
+
+        It holds `rate` tokens and refills by as many a minute.
+        """
 
 
 class SessionStore(Protocol):

@@ -217,6 +217,9 @@ class DocumentIndex(Index, Protocol):
     ) -> tuple[list[PassageSpan], int] | None:
         """A page of the passages of a document in scope, in order, and their total number, or None."""
 
+    async def sample(self, limit: int, seed: int, scope: Scope) -> list[str]:
+        """Chunk ids of up to `limit` passages in scope, in a random order that the seed decides."""
+
     async def counts(self, scope: Scope, listing: DocumentListing = WHOLE_LIST) -> tuple[int, int]:
         """Numbers of documents and of passages in scope that the listing has, wherever it begins."""
 
@@ -261,6 +264,12 @@ class IndexWriter(Protocol):
 
     async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
         """Fingerprint of a source that was read to its end, or None."""
+
+    async def keep_decisions(self, document_ids: Sequence[uuid.UUID], since: datetime) -> int:
+        """Move documents to where reviewers have put them since then; returns how many."""
+
+    async def successor(self, node_id: int) -> int:
+        """The node, or for a deleted one that which took its documents."""
 
     async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
         """The first `most` documents of a source, ordered by id."""

@@ -98,6 +98,14 @@ def similarity(model: Embedder | None, cosines: Mapping[Key, float]) -> dict[Key
 
 
 @runtime_checkable
+class Tokenizing(Protocol):
+    """A model whose tokenizer is on this machine."""
+
+    def unknown_tokens(self, texts: Sequence[str]) -> tuple[int, int]:
+        """How many tokens of the texts the model does not know, and how many tokens they have."""
+
+
+@runtime_checkable
 class Loadable(Protocol):
     """A model or dictionary with a slow first use: an embedder, a reranker, a morphological analyzer."""
 

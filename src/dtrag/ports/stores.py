@@ -15,8 +15,18 @@ from dtrag.core.conversation import Conversation, Turn
 from dtrag.core.evaluation_run import EvaluationRun, RunSummary
 from dtrag.core.trace import Trace
 from dtrag.ports.cases import CaseStore
-from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore, SessionStore
+from dtrag.ports.connectors import SourceStore
+from dtrag.ports.governance import (
+    AgentStore,
+    AuditSpoolStore,
+    AuditStore,
+    KeyStore,
+    PublicSpendingStore,
+    RateLimitStore,
+    SessionStore,
+)
 from dtrag.ports.index import DocumentIndex, FolderStore, IndexSettings, IndexWriter
+from dtrag.ports.jobs import JobStore
 from dtrag.ports.packs import RegulationStore
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore
@@ -161,13 +171,16 @@ class Stores:
     vectors: VectorStore
     imagined: ImaginedStore
     folders: FolderStore
+    sources: SourceStore
     regulations: RegulationStore
     placements: PlacementStore
     review: ReviewStore
     taxonomy: TaxonomyStore
     agents: AgentStore
+    public_spending: PublicSpendingStore
     keys: KeyStore
     sessions: SessionStore
+    rate_limits: RateLimitStore
     audit: AuditStore
     approvals: ApprovalStore
     sight: DocumentVisibility
@@ -175,5 +188,6 @@ class Stores:
     traces: TraceStore
     evaluations: EvaluationStore
     cases: CaseStore
+    jobs: JobStore
     learning: LearningStore
     audit_spool: AuditSpoolStore | None = None

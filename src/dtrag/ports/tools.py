@@ -52,22 +52,27 @@ class ApprovalStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebRequest:
-    """An HTTP request. `headers` may hold secrets: they are sent to the origin of `url` only, never to a redirect."""
+    """An HTTP request. `headers` may hold secrets: they are sent to the origin of `url` only, never to a redirect.
+
+    `follow`: whether redirects are followed; otherwise a redirect is the response.
+    """
 
     url: str
-    method: Literal["GET", "POST"] = "GET"
+    method: Literal["GET", "HEAD", "POST"] = "GET"
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes = b""
+    follow: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class WebReply:
-    """An HTTP response. `url` is the final address after redirects."""
+    """An HTTP response. `url` is the final address after redirects; names of `headers` are in lower case."""
 
     status: int
     url: str
     content_type: str
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 class Fetcher(Protocol):

@@ -61,14 +61,14 @@ class QuestionBatch:
     unassigned: frozenset[str] = frozenset()
 
 
-class VectorTurn(Protocol):
-    """A process that may fill: one at a time does."""
+class VectorTurns(Protocol):
+    """Which process makes the vectors: one at a time does."""
 
-    async def begin(self) -> bool:
-        """Begin to fill; False while another process does."""
+    async def served(self) -> bool:
+        """Whether a service makes those that other processes leave to it."""
 
-    async def end(self) -> None:
-        """Let another process fill."""
+    def take(self) -> AbstractAsyncContextManager[VectorStore | None]:
+        """The store for this process while it is the one; None while another process is."""
 
 
 class VectorStore(Protocol):
@@ -76,13 +76,6 @@ class VectorStore(Protocol):
 
     All methods raise `DatabaseUnavailable`, and `put` and `assign` also `StorageFull`.
     """
-
-    def turn(self, *, serves: bool = False) -> AbstractAsyncContextManager[VectorTurn]:
-        """This process as one that may fill, while the block is open. `serves`: a service, which fills what others
-        leave to it."""
-
-    async def served(self) -> bool:
-        """Whether a service fills this index."""
 
     async def languages(self) -> frozenset[str]:
         """The languages that have been assigned."""

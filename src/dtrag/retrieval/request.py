@@ -179,6 +179,7 @@ class SearchTarget:
             self.snapshot.version,
             self.snapshot.taxonomy.version,
             self.is_rebuilding,
+            self.caller.nodes,  # term statistics are counted in it
             self.scope.nodes,
             self.scope.server_paths,
             valid_day(self.scope),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -263,30 +262,3 @@ async def test_forgetting_makes_all_wait(stores: Stores) -> None:
     batch = await stores.vectors.waiting(64)
     assert batch is not None
     assert KETTLE in batch.documents
-
-
-async def test_one_at_a_time_fills(stores: Stores) -> None:
-    async with stores.vectors.turn() as first, stores.vectors.turn() as second:
-        assert await first.begin()
-        assert not await second.begin()
-        await first.end()
-        assert await second.begin()
-    async with stores.vectors.turn() as third:
-        assert await third.begin(), "the end of the block is the end of its turn"
-
-
-async def test_a_service_makes_the_vectors_of_other_processes(stores: Stores) -> None:
-    await two_languages(stores)
-    service, command = VectorFiller(stores.vectors, EMBEDDER), VectorFiller(stores.vectors, EMBEDDER)
-    async with stores.vectors.turn(serves=True):
-        assert await stores.vectors.served()
-        filled_ = await command.fill()
-        assert (filled_.made, filled_.pending, filled_.served) == (0, 2, True)
-    assert not await stores.vectors.served()
-    serving = asyncio.create_task(service.serve())
-    async with asyncio.timeout(30):
-        while await stores.vectors.pending(EVERYTHING):  # noqa: ASYNC110 - as seen by another process
-            await asyncio.sleep(0.02)
-    serving.cancel()
-    await asyncio.gather(serving, return_exceptions=True)
-    assert service.problem == ""

@@ -46,8 +46,8 @@ def test_labelled_outputs_share_the_probability(tmp_path: Path, labels: tuple[st
 def test_models_that_cannot_be_used_say_why(tmp_path: Path) -> None:
     with pytest.raises(ModelDamaged, match=r"labels \(left, right\) in config.json means support"):
         OnnxClaimChecker(labelled(tmp_path / "labels", "left", "right"))
-    with pytest.raises(ModelDamaged, match=r"it takes .*position_ids"):
-        OnnxClaimChecker(write_model(tmp_path / "inputs", extra="position_ids"))
+    with pytest.raises(ModelDamaged, match=r"it takes .*pixels"):
+        OnnxClaimChecker(write_model(tmp_path / "inputs", extra="pixels"))
     folder = write_model(tmp_path / "half")
     weights = (folder / "model.onnx").read_bytes()
     (folder / "model.onnx").write_bytes(weights[: len(weights) // 2])

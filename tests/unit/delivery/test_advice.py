@@ -15,6 +15,10 @@ from dtrag.settings import Settings
 
 SOURCE = Path(dtrag.__file__).parent
 OPERATOR = (
+    "backup",
+    "cluster",
+    "export",
+    "restore",
     "doctor",
     "models",
     "reindex",

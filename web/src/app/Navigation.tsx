@@ -5,7 +5,7 @@ import { Button } from "../parts/Button";
 import { Icon } from "../parts/Icon";
 import { t } from "../text/common";
 import { href, route } from "../state/router";
-import { caller, mayOpen, signOut } from "../state/session";
+import { askForKey, caller, keyless, mayOpen, signOut } from "../state/session";
 import { GROUPS, VIEWS } from "./views";
 import styles from "./Navigation.module.css";
 
@@ -52,9 +52,9 @@ function Account({ onOptions }: { onOptions: () => void }) {
     <div class={styles.account}>
       {who && (
         <div class={styles.who}>
-          <strong>{who.local ? t("session.local") : who.name}</strong>
+          <strong>{who.local ? t("session.local") : keyless.value ? t("session.public") : who.name}</strong>
           <span class={styles.scope}>
-            <Badge>{t(`role.${who.role}`)}</Badge>
+            {who.role !== "public" && <Badge>{t(`role.${who.role}`)}</Badge>}
             <span>{who.scope ? t("session.scope", { paths: who.scope.join(", ") }) : t("session.whole")}</span>
           </span>
         </div>
@@ -62,7 +62,12 @@ function Account({ onOptions }: { onOptions: () => void }) {
       <Button kind="bare" icon="settings" onClick={onOptions}>
         {t("shell.options")}
       </Button>
-      {who && !who.local && (
+      {keyless.value && (
+        <Button kind="bare" icon="keys" onClick={askForKey}>
+          {t("session.signIn")}
+        </Button>
+      )}
+      {who && !who.local && !keyless.value && (
         <Button kind="bare" icon="external" onClick={() => void signOut()}>
           {t("session.signOut")}
         </Button>

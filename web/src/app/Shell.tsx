@@ -12,7 +12,7 @@ import { LiveRegion } from "../parts/LiveRegion";
 import { Navigation } from "./Navigation";
 import { Options } from "./Options";
 import { href, navigate, route } from "../state/router";
-import { load, mayOpen, session, sessionNumber } from "../state/session";
+import { keyless, load, mayOpen, session, sessionNumber } from "../state/session";
 import { useShortcuts } from "../state/shortcuts";
 import { SignIn } from "./SignIn";
 import { ViewFrame } from "./ViewFrame";
@@ -30,7 +30,7 @@ export function Shell() {
   useFocusAfterSignIn(main);
   useShortcuts([
     { keys: "?", label: () => t("keys.help"), run: () => setOptions(true) },
-    ...VIEWS.filter(mayOpen).map((target) => ({
+    ...VIEWS.filter((target) => mayOpen(target)).map((target) => ({
       keys: `g ${target.letter}`,
       label: () => t("keys.goTo", { view: t(`view.${target.id}`) }),
       run: () => navigate(href(target.id)),
@@ -91,7 +91,8 @@ function Content() {
   if (current.state === "failed") return <Failure problem={current.problem} onRetry={() => void load()} />;
   if (current.state === "closed") return <SignIn ended={current.ended} />;
   const view = viewOf(route.value.view);
-  if (view && !mayOpen(view)) {
+  if (view && !mayOpen(view, route.value.path)) {
+    if (keyless.value) return <SignIn ended={false} />;
     return (
       <div class={styles.forbidden}>
         <h1>{t(`view.${view.id}`)}</h1>

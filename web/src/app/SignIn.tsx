@@ -5,7 +5,7 @@ import { Button } from "../parts/Button";
 import { Field } from "../parts/Field";
 import { RetryButton } from "../parts/States";
 import { t } from "../text/common";
-import { signIn } from "../state/session";
+import { isPublic, load, signIn } from "../state/session";
 import styles from "./SignIn.module.css";
 
 export function SignIn({ ended }: { ended: boolean }) {
@@ -65,9 +65,19 @@ export function SignIn({ ended }: { ended: boolean }) {
             {busy ? t("session.signingIn") : t("session.signIn")}
           </Button>
         )}
+        {isPublic.value && (
+          <Button kind="bare" onClick={continueWithoutKey}>
+            {t("session.withoutKey")}
+          </Button>
+        )}
       </form>
     </div>
   );
+}
+
+function continueWithoutKey(): void {
+  location.hash = ""; // what is there may need a key
+  void load();
 }
 
 function sentenceOf(problem: Problem): string {

@@ -25,6 +25,8 @@ export interface View {
   group: Group;
   /** The least role that can do something in it. */
   role: Role;
+  /** The least role for an address below it, such as the document of a source. */
+  partRole?: Role;
   /** Whether every route of it concerns the whole tree, so that a key with a scope can do nothing in it. */
   wholeTree?: true;
   icon: IconName;
@@ -35,10 +37,10 @@ export interface View {
 
 // prettier-ignore
 export const VIEWS: readonly View[] = [
-  { id: "ask", group: "use", role: "reader", icon: "ask", letter: "a", load: () => import("../views/ask/AskView") },
+  { id: "ask", group: "use", role: "public", icon: "ask", letter: "a", load: () => import("../views/ask/AskView") },
   { id: "search", group: "use", role: "reader", icon: "search", letter: "s", load: () => import("../views/search/SearchView") },
-  { id: "regulations", group: "use", role: "reader", icon: "regulations", letter: "l", load: () => import("../views/regulations/RegulationsView") },
-  { id: "documents", group: "content", role: "reader", icon: "documents", letter: "d", load: () => import("../views/documents/DocumentsView") },
+  { id: "regulations", group: "use", role: "public", icon: "regulations", letter: "l", load: () => import("../views/regulations/RegulationsView") },
+  { id: "documents", partRole: "public", group: "content", role: "reader", icon: "documents", letter: "d", load: () => import("../views/documents/DocumentsView") },
   { id: "taxonomy", group: "content", role: "reader", icon: "taxonomy", letter: "c", load: () => import("../views/taxonomy/TaxonomyView") },
   { id: "agents", group: "content", role: "reader", icon: "agents", letter: "g", load: () => import("../views/agents/AgentsView") },
   { id: "review", group: "quality", role: "editor", icon: "review", letter: "r", load: () => import("../views/review/ReviewView") },

@@ -10,8 +10,8 @@ import { announce } from "./announce";
 import { onTabMessage, tellTabs } from "./tabs";
 
 type SessionBody = components["schemas"]["SessionShape"];
-/** Keys with the role `public` cannot sign in. */
-export type Role = Exclude<SessionBody["role"], "public">;
+/** `public`: without a key. Keys with that role cannot sign in. */
+export type Role = SessionBody["role"];
 
 export interface Caller {
   name: string;
@@ -39,7 +39,11 @@ export const STORED_ANSWERS = "dtrag.answers";
 /** Whose they are: after a reload the tab may belong to another caller. */
 const STORED_FOR = "dtrag.caller";
 
-const RANK: Record<Role, number> = { reader: 0, editor: 1, admin: 2 };
+/** Whether the caller has no key, and reads public branches. */
+export const keyless = computed(() => caller.value?.role === "public");
+/** Whether the page may be used without a key, too. */
+export const isPublic = signal(false);
+const RANK: Record<Role, number> = { public: 0, reader: 1, editor: 2, admin: 3 };
 const onEnd = new Set<() => void>();
 /** Name, role, scope and token of the caller whose data this tab may show; null: nobody's. */
 let shownTo: string | null = null;
@@ -56,9 +60,14 @@ export function mayWholeTreeAs(role: Role): boolean {
   return mayAs(role) && caller.value?.scope === null;
 }
 
-/** Whether the caller can do something in a view of this role. */
-export const mayOpen = ({ role, wholeTree = false }: { role: Role; wholeTree?: boolean }): boolean =>
-  wholeTree ? mayWholeTreeAs(role) : mayAs(role);
+/** Whether a view, or what is below its address, is one of the caller's. */
+export function mayOpen(
+  { role, partRole = role, wholeTree = false }: { role: Role; partRole?: Role; wholeTree?: boolean },
+  path: readonly string[] = [],
+): boolean {
+  const least = path.length > 0 ? partRole : role;
+  return wholeTree ? mayWholeTreeAs(least) : mayAs(least);
+}
 
 /** Call when the session ends, to forget what belongs to its caller. */
 export function whenSessionEnds(forget: () => void): void {
@@ -123,7 +132,13 @@ export async function signOut(): Promise<void> {
   end(false);
   location.hash = "";
   tellTabs({ kind: "signed-out" });
+  if (isPublic.value) await load();
   announce(t("session.signedOut"));
+}
+
+/** Show the form for signing in to a caller without a key. */
+export function askForKey(): void {
+  end(false);
 }
 
 function open(body: SessionBody): void {
@@ -134,10 +149,11 @@ function open(body: SessionBody): void {
   const who = JSON.stringify([body.name, body.role, body.scope]);
   // The address may hold a question of somebody else, which must not be asked again in another name.
   if (lastCaller !== null && lastCaller !== who) location.hash = "";
-  lastCaller = body.kind === "local" ? null : who;
+  lastCaller = body.kind === "local" || body.kind === "public" ? null : who;
+  isPublic.value = body.public;
   keepAnswersOf(who);
   const local = body.kind === "local";
-  session.value = { state: "open", caller: { name: body.name, role: body.role as Role, scope: body.scope, local } };
+  session.value = { state: "open", caller: { name: body.name, role: body.role, scope: body.scope, local } };
   sessionNumber.value += 1;
 }
 

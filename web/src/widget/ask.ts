@@ -1,4 +1,4 @@
-/** One question to the agent of a public key, and what can go wrong with it. */
+/** One question to the agent of a public key or without a key, and what can go wrong with it. */
 import type { components } from "../api/schema";
 import { EventParser } from "../api/event-parser";
 import type { Options } from "./options";
@@ -55,9 +55,13 @@ export async function ask(options: Options, question: string, signal: AbortSigna
 
 async function post({ script, key, agent }: Options, question: string, signal: AbortSignal): Promise<Response> {
   try {
-    return await fetch(new URL(`agents/${encodeURIComponent(agent)}/ask`, script), {
+    return await fetch(new URL(agent ? `agents/${encodeURIComponent(agent)}/ask` : "ask", script), {
       method: "POST",
-      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", Accept: "text/event-stream" },
+      headers: {
+        ...(key && { Authorization: `Bearer ${key}` }),
+        "Content-Type": "application/json",
+        Accept: "text/event-stream",
+      },
       body: JSON.stringify({ question }),
       credentials: "omit",
       signal,

@@ -1,4 +1,5 @@
-/** `<script src="https://…/widget.js" data-key="…" data-agent="…" async></script>`: a question box for other sites. */
+/** `<script src="https://…/widget.js" data-key="…" data-agent="…" async></script>`: a question box for other sites.
+ *  Without both attributes the questions go to the public branches. */
 import { optionsOf } from "./options";
 import { mount } from "./panel";
 

@@ -81,6 +81,17 @@ describe("the widget", () => {
     expect(shadow().querySelector("[role=status]")?.textContent).toBe("The answer is there, with 1 source.");
   });
 
+  test("asks about the public branches without a key", async () => {
+    host.remove();
+    host = mount({ ...OPTIONS, key: "", agent: "" });
+    fetched.mockResolvedValue(Response.json(ANSWER));
+    asking("How many days?");
+    await vi.waitFor(() => expect(text()).toContain("Up to 5 days"));
+    const [address, request] = fetched.mock.calls[0] ?? [];
+    expect(address).toEqual(new URL("https://dtrag.example.org/ask"));
+    expect(new Headers(request?.headers).has("Authorization")).toBe(false);
+  });
+
   test("shows the answer while it is written, and keeps what was written when it is stopped", async () => {
     const stream = streaming();
     asking("How many days?");
@@ -226,6 +237,7 @@ describe("the script element", () => {
       theme: "dark",
     });
     expect(optionsOf(scriptWith({ key: "k", agent: "a", theme: "x" })).theme).toBe("");
+    expect(optionsOf(scriptWith({}))).toMatchObject({ key: "", agent: "" });
   });
 
   test.each([{ agent: "a" }, { key: "k" }])("without an attribute says which: %j", (data) => {

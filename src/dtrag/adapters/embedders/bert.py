@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
 from math import prod
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.adapters.embedders.models import MINILM, Model, locate, verify
+from dtrag.adapters.onnx_model import in_order, open_session, open_tokenizer, readable, unknown_tokens
 from dtrag.core.documents import Vector
 from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.settings import Settings
@@ -34,8 +34,6 @@ Initializers = dict[str, NDArray[Any]]
 
 MAX_TOKENS = 256
 """What MiniLM was published with. e5 takes 512, but finds no more with them: cranfield .371 with 256, .361 with 512."""
-MAX_CHARS = 20_000
-"""256 tokens are about 1,200 characters: spares the tokenizer a whole book."""
 BLOCK = 128
 """Inputs that share a scale where blocks have scales of their own; 384 and 1536 are multiples of it."""
 
@@ -73,7 +71,7 @@ class BertEmbedder(ABC):
             weights = self._read(folder)
         except (KeyError, ValueError) as error:
             raise ModelDamaged(name=self.model.name, path=folder / self.model.files[0].name) from error
-        self._session = _session(self.graph, weights)
+        self._session = open_session(files(__package__).joinpath(self.graph.file).read_bytes(), weights)
 
     @classmethod
     def available(cls, settings: Settings) -> bool:
@@ -112,21 +110,17 @@ class BertEmbedder(ABC):
         """The graph's input for a question."""
         return self._of_document(text)
 
+    @abstractmethod
+    def unknown_tokens(self, texts: Sequence[str]) -> tuple[int, int]:
+        """See `Tokenizing`."""
+
     def _embed(self, texts: Sequence[str], tokens_of: Callable[[str], NDArray[Any]]) -> Vector:
         def vector_of(text: str) -> Vector:
             vector: Vector = self._session.run(None, {"tokens": tokens_of(text)[np.newaxis]})[0][0]
             return vector
 
-        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        workers = min(self._threads, len(texts))
-        if workers > 1:
-            with ThreadPoolExecutor(workers, thread_name_prefix="embed") as pool:
-                for row, vector in enumerate(pool.map(vector_of, texts)):
-                    vectors[row] = vector
-        else:
-            for row, text in enumerate(texts):
-                vectors[row] = vector_of(text)
-        return vectors
+        vectors = in_order(vector_of, texts, self._threads, "embed")
+        return np.stack(vectors) if vectors else np.empty((0, self.dim), np.float32)
 
 
 def initializers(tensor: Callable[[str], Floats], graph: Graph) -> Initializers:
@@ -177,21 +171,6 @@ def _steps(weight: Floats, scale: Floats) -> Floats:
     return np.rint(weight / np.maximum(scale, np.finfo(np.float32).tiny))
 
 
-def _session(graph: Graph, weights: Initializers) -> Any:
-    """The graph with the weights in it; onnxruntime copies them, the arrays can go."""
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1  # no thread pool inside, hence no spinning: the threads are over texts
-    options.inter_op_num_threads = 1
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-    options.enable_cpu_mem_arena = False
-    options.enable_mem_pattern = False
-    options.add_external_initializers(list(weights), [ort.OrtValue.ortvalue_from_numpy(w) for w in weights.values()])
-    computation = files(__package__).joinpath(graph.file).read_bytes()
-    return ort.InferenceSession(computation, options, providers=["CPUExecutionProvider"])
-
-
 _WEIGHTS, _TOKENIZER = MINILM.files
 _WORDS = "embeddings.word_embeddings.weight"
 
@@ -208,22 +187,17 @@ class MiniLM(BertEmbedder):
     decides = True
 
     def _read(self, folder: Path) -> Initializers:
-        from tokenizers import Tokenizer
-
-        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER.name))
-        self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._tokenizer.no_padding()
+        self._tokenizer = open_tokenizer(folder / _TOKENIZER.name, MAX_TOKENS)
         tensors = read_float32(folder / _WEIGHTS.name)
         return {_WORDS: tensors[_WORDS].astype(np.float16), **initializers(tensors.__getitem__, self.graph)}
 
     def _of_document(self, text: str) -> NDArray[Any]:
         # `encode`, not `encode_batch`: the latter starts threads of its own and complains after a fork.
-        return np.array(self._tokenizer.encode(_encodable(text[:MAX_CHARS])).ids, dtype=np.int64)
+        return np.array(self._tokenizer.encode(readable(text)).ids, dtype=np.int64)
 
-
-def _encodable(text: str) -> str:
-    """The text with lone surrogates replaced by "?": the tokenizer takes only what UTF-8 can carry."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    def unknown_tokens(self, texts: Sequence[str]) -> tuple[int, int]:
+        """See `Tokenizing`."""
+        return unknown_tokens(self._tokenizer, texts)
 
 
 Tensors = dict[str, NDArray[np.float32]]

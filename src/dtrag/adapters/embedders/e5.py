@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.adapters.embedders.bert import (
-    MAX_CHARS,
     MAX_TOKENS,
     BertEmbedder,
     Floats,
@@ -29,6 +28,7 @@ from dtrag.adapters.embedders.bert import (
     initializers,
 )
 from dtrag.adapters.embedders.models import E5_SMALL
+from dtrag.adapters.onnx_model import readable
 
 _WEIGHTS = E5_SMALL.files[0]
 _FLOAT32 = 0
@@ -72,10 +72,15 @@ class E5(BertEmbedder):
         return weights
 
     def _of_document(self, text: str) -> NDArray[Any]:
-        return self._rows(f"passage: {text[:MAX_CHARS]}")
+        return self._rows(f"passage: {readable(text)}")
 
     def _of_query(self, text: str) -> NDArray[Any]:
-        return self._rows(f"query: {text[:MAX_CHARS]}")
+        return self._rows(f"query: {readable(text)}")
+
+    def unknown_tokens(self, texts: Sequence[str]) -> tuple[int, int]:
+        """See `Tokenizing`."""
+        ids = [piece for text in texts for piece in self._tokenizer.encode(readable(text), MAX_TOKENS)]
+        return ids.count(self._weights.unknown), len(ids)
 
     def _rows(self, text: str) -> Floats:
         """The rows of the words, between those of the marks of beginning and end."""

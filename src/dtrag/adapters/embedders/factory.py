@@ -9,14 +9,15 @@ from threading import Lock
 import numpy as np
 from cachetools import LRUCache
 
-from dtrag.adapters.embedders import fastembed, remote
+from dtrag.adapters.embedders import fastembed, folder, remote
 from dtrag.adapters.embedders.bert import BertEmbedder, MiniLM
 from dtrag.adapters.embedders.e5 import E5
 from dtrag.adapters.model_files import OnDemand
+from dtrag.adapters.onnx_model import DIR
 from dtrag.core.documents import Vector
 from dtrag.core.text.analysis import language
 from dtrag.errors import InvalidInput, ModelNotFound
-from dtrag.ports import Embedder, Loadable, model_for
+from dtrag.ports import Embedder, Loadable, Tokenizing, model_for
 from dtrag.settings import Settings
 
 LOCAL: Mapping[str, tuple[type[BertEmbedder], ...]] = {
@@ -31,7 +32,7 @@ where the other is not installed."""
 def choose(settings: Settings) -> Embedder | None:
     """The embedder of the setting; None for `none`, and for `auto` where no weights are on this machine.
 
-    Raises `InvalidInput`, `ModelNotFound` and `MissingExtra`.
+    Raises `InvalidInput`, `ModelDamaged`, `ModelNotFound` and `MissingExtra`.
     """
     if settings.embedder == "none":
         return None
@@ -39,10 +40,12 @@ def choose(settings: Settings) -> Embedder | None:
         return remote.create(settings.embedder, settings)
     if settings.embedder.partition(":")[0] == fastembed.KEY:
         return fastembed.create(settings.embedder, settings)
+    if settings.embedder.startswith(DIR):
+        return folder.create(settings)
     if settings.embedder not in LOCAL:
         local = ", ".join(name for name in LOCAL if name != "auto")
         raise InvalidInput(
-            f"There is no embedder {settings.embedder!r}. Known: auto, none, {local}, fastembed, openai."
+            f"There is no embedder {settings.embedder!r}. Known: auto, none, {local}, fastembed, openai, dir:PATH."
         )
     models = [_on_demand(model, settings) for model in LOCAL[settings.embedder] if model.available(settings)]
     if len(models) == 2:
@@ -75,6 +78,11 @@ class EmbedderOnDemand(OnDemand[Embedder]):
     def embed_queries(self, texts: Sequence[str]) -> Vector:
         """See `Embedder`."""
         return self.loaded().embed_queries(texts)
+
+    def unknown_tokens(self, texts: Sequence[str]) -> tuple[int, int]:
+        """See `Tokenizing`."""
+        model = self.loaded()
+        return model.unknown_tokens(texts) if isinstance(model, Tokenizing) else (0, 0)
 
 
 class ByLanguage:
@@ -154,8 +162,12 @@ class CachedEmbedder:
         self.dim = embedder.dim
         self.max_tokens = embedder.max_tokens
         self.languages = embedder.languages
-        self.floor = embedder.floor
         self.decides = embedder.decides
+
+    @property
+    def floor(self) -> float:
+        """As the embedder's, which may have to load for it."""
+        return self._embedder.floor
 
     def of(self, code: str) -> Embedder | None:
         """See `EmbedderRouter`: the model for the language, with this cache."""

@@ -31,13 +31,12 @@ from dtrag.adapters.model_files import (
     stated_sums,
     verify,
 )
+from dtrag.adapters.onnx_model import readable
 from dtrag.core.documents import Vector
 from dtrag.errors import EmbedderFailed, InvalidInput, MissingExtra, ModelDamaged, ModelNotFound
 from dtrag.settings import Settings
 
 KEY = "fastembed"
-_CHARACTERS_PER_TOKEN = 40
-"""More than a token ever holds on average: what is cut before tokenizing would not have been read."""
 
 
 class FastembedEmbedder(OnDemand[Any]):
@@ -69,16 +68,12 @@ class FastembedEmbedder(OnDemand[Any]):
     def _embed(self, texts: Sequence[str], prefix: str) -> Vector:
         if not texts:
             return np.empty((0, self.dim), np.float32)
-        readable = [prefix + self._readable(text) for text in texts]
-        vectors = np.asarray(list(self.loaded().embed(readable, batch_size=1)), np.float32)
+        prefixed = [prefix + readable(text, self.max_tokens) for text in texts]
+        vectors = np.asarray(list(self.loaded().embed(prefixed, batch_size=1)), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True) if vectors.ndim == 2 else np.zeros((1, 1))
         if vectors.shape != (len(texts), self.dim) or not np.isfinite(vectors).all() or not lengths.all():
             raise EmbedderFailed(name=self.id, reason=f"it gave no {len(texts)} vectors of {self.dim} numbers.")
         return np.asarray(vectors / lengths, np.float32)
-
-    def _readable(self, text: str) -> str:
-        """Lone surrogates become "?": the tokenizer takes only what UTF-8 can carry."""
-        return text[: _CHARACTERS_PER_TOKEN * self.max_tokens].encode("utf-8", "replace").decode("utf-8")
 
     def _read(self) -> Any:
         verify(self._published.name, self._folder)

@@ -105,15 +105,17 @@ def verify(model: Model, folder: Path) -> None:
     for file in model.files:
         path = folder / file.name
         try:
-            status = path.stat()
-            whole = (
-                status.st_size == file.size
-                and _sha256(path, status.st_size, status.st_mtime_ns, status.st_ino) == file.sha256
-            )
+            whole = path.stat().st_size == file.size and sha256_unchanged(path) == file.sha256
         except OSError:
             whole = False
         if not whole:
             raise ModelDamaged(name=model.name, path=path)
+
+
+def sha256_unchanged(path: Path) -> str:
+    """The SHA-256 of a file, computed again only when the file has changed. Raises `OSError`."""
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 @lru_cache(maxsize=64)

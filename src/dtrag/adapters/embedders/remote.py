@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from dtrag.core.documents import Vector
 from dtrag.errors import EmbedderFailed, InvalidInput, MissingExtra
+from dtrag.personal_data import mask_of
 from dtrag.settings import Settings, usual_key
 
 DEFAULT_MODEL = "text-embedding-3-small"
@@ -38,7 +39,10 @@ class OpenAIEmbedder:
     floor = 0.0
     decides = True
 
-    def __init__(self, model: str, *, address: str, key: str, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, model: str, *, address: str, key: str, seconds: float = SECONDS, mask: Callable[[str], str] = str
+    ) -> None:
+        self._mask = mask
         self.dim = DIMENSIONS[model]
         # The weights are not ours to hash: what can be told apart is the model and the server that has it.
         digest = hashlib.sha256(f"{address}\n{model}\n{self.dim}".encode()).hexdigest()
@@ -63,7 +67,7 @@ class OpenAIEmbedder:
 
         try:
             reply = self._connected().embeddings.create(
-                model=self._model, input=[_sendable(text) for text in texts], encoding_format="float"
+                model=self._model, input=[_sendable(self._mask(text)) for text in texts], encoding_format="float"
             )
             rows = sorted(reply.data, key=lambda row: row.index)
             vectors = np.asarray([row.embedding for row in rows], np.float32)
@@ -101,7 +105,7 @@ def create(name: str, settings: Settings) -> OpenAIEmbedder:
         raise InvalidInput(f"The embedder {name!r} needs a key: set DTRAG_EMBED_API_KEY or OPENAI_API_KEY.")
     if own and not own.startswith(("http://", "https://")):
         raise InvalidInput("DTRAG_EMBED_BASE_URL must be an address such as http://127.0.0.1:8080/v1.")
-    return OpenAIEmbedder(model, address=(own or ADDRESS).rstrip("/"), key=key or "no-key")
+    return OpenAIEmbedder(model, address=(own or ADDRESS).rstrip("/"), key=key or "no-key", mask=mask_of(settings))
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dtrag.adapters.llms.http_client import closing_responses, explain, pause
@@ -18,6 +18,7 @@ from dtrag.adapters.llms.replies import ReplyReader, read, read_stream, usage
 from dtrag.adapters.llms.specs import FREE, Price, Spec, parse, resolve
 from dtrag.core.chat import Message, Reply
 from dtrag.errors import InvalidInput, LanguageModelFailed
+from dtrag.personal_data import mask_of
 from dtrag.settings import Settings
 
 _CHATTY = ("openai", "anthropic", "google_genai", "httpx", "httpx2", "httpcore", "httpcore2", "langsmith")
@@ -76,9 +77,15 @@ Put = Callable[[str], None]
 
 
 class LangChainModel:
-    """One configured model. `problem` is why the last call failed, "" when it did not or there was none."""
+    """One configured model. `mask` is applied to what is sent.
 
-    def __init__(self, spec: Spec, price: Price, make: Callable[[Spec], Built] = build) -> None:
+    `problem` is why the last call failed, "" when it did not or there was none.
+    """
+
+    def __init__(
+        self, spec: Spec, price: Price, make: Callable[[Spec], Built] = build, *, mask: Callable[[str], str] = str
+    ) -> None:
+        self._mask = mask
         self.id = spec.id
         self.problem = ""
         self._spec = spec
@@ -160,6 +167,7 @@ class LangChainModel:
 
     async def _answer(self, messages: Sequence[Message], max_tokens: int, deadline: float, put: Put | None) -> Reply:
         attempt = 0
+        messages = [replace(message, content=self._mask(message.content)) for message in messages]
         while True:
             attempt += 1
             reading = ReplyReader(max_tokens)
@@ -229,11 +237,12 @@ def choose(settings: Settings) -> tuple[LangChainModel | None, LangChainModel | 
     if settings.llm_max_tokens < 1:
         raise InvalidInput("DTRAG_LLM_MAX_TOKENS is 0, but must be at least 1: an answer has a length.")
     first = resolve(settings.llm or "", settings)
-    model = LangChainModel(first, prices.get(first.id, FREE))
+    mask = mask_of(settings)
+    model = LangChainModel(first, prices.get(first.id, FREE), mask=mask)
     if _none(settings.llm_critic):
         return model, model
     second = resolve(settings.llm_critic or "", settings, "DTRAG_LLM_CRITIC")
-    return model, model if second.id == first.id else LangChainModel(second, prices.get(second.id, FREE))
+    return model, model if second.id == first.id else LangChainModel(second, prices.get(second.id, FREE), mask=mask)
 
 
 def _none(spec: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Zip containers and the XML in them, read without trusting either (DOCX and HWPX are zips of XML).
+"""Zip containers and the XML in them, read without trusting either (office files are zips of XML).
 
 An archive is refused as a whole when anything about it is odd: nothing that office programs write comes near these
 limits, and an archive that does is an attack or is damaged.
@@ -44,8 +44,9 @@ def _unsafe(what: str) -> ParseFailed:
 class SafeArchive:
     """A checked zip file, open for reading. Use as a context manager; made by `open_archive`."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    def __init__(self, archive: zipfile.ZipFile, file: IO[bytes]) -> None:
         self._archive = archive
+        self._file = file
         self._entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
 
     def __enter__(self) -> Self:
@@ -55,6 +56,7 @@ class SafeArchive:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._archive.close()
+        self._file.close()
 
     def names(self) -> tuple[str, ...]:
         """Names of the files in it (no folders), in the order of the archive's directory."""
@@ -141,16 +143,17 @@ def _shown(name: str) -> str:
 def open_archive(path: Path) -> SafeArchive:
     """Open and check a zip file. Raises `ParseFailed` ("unsafe archive: …" or "the archive is damaged …")."""
     _check_directory(path)
+    file = path.open("rb")
     try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
-        raise _broken("its directory cannot be read") from error
-    try:
+        try:
+            archive = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
+            raise _broken("its directory cannot be read") from error
         _check_entries(archive)
     except BaseException:
-        archive.close()
+        file.close()
         raise
-    return SafeArchive(archive)
+    return SafeArchive(archive, file)
 
 
 def _check_directory(path: Path) -> None:

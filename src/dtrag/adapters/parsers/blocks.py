@@ -21,8 +21,14 @@ LONGEST_HEADING = 200
 """A heading with more characters is a paragraph: each passage below a heading repeats it."""
 DEEPEST_INDENT = 8
 """Levels of a list that are indented; deeper ones are not indented further."""
+MOST_DIGITS = 5
 MAX_TITLE = 300
 """Longer titles are cut: a title is shown on one line and searched beside every chunk."""
+
+
+def whole_number(text: str | None, otherwise: int = 0) -> int:
+    """A number of at most five digits, as files state spans and levels; `otherwise` for anything else."""
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else otherwise
 
 
 class TextBuilder:

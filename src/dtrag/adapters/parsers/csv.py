@@ -11,22 +11,18 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
-from dtrag.adapters.parsers.blocks import TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import title_of
 from dtrag.adapters.parsers.decoding import clean_line, encoding_of
+from dtrag.adapters.parsers.rows import MAX_COLUMNS, Group, documents, is_header, sentence
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 DELIMITERS = ",\t;|"
 SAMPLE_ROWS = 20
-MAX_COLUMNS = 2_000
 MAX_CELL = 1 << 20
 MAX_LINE = 32 << 20
 """Characters. A line holds at most 2,000 cells; a longer one is no table."""
-LONGEST_NAME = 200
-"""Characters of the name of a column, which each row repeats."""
-ROWS_PER_DOCUMENT = 2_000
-CHARACTERS_PER_DOCUMENT = 4_000_000
 
 
 def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
@@ -36,38 +32,18 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
     previous = csv.field_size_limit(MAX_CELL)
     try:
         with path.open(encoding=encoding, newline="", errors="strict") as file:
-            yield from _documents(_rows(file), title)
+            yield from documents(_groups(_rows(file)), title, "text/csv")
     finally:
         csv.field_size_limit(previous)
 
 
-def _documents(rows: Iterator[list[str]], title: str) -> Iterator[ParsedDocument]:
+def _groups(rows: Iterator[list[str]]) -> Iterator[Group]:
     first = next(rows, None)
     if first is None:
         raise ParseFailed(stated("no_text", "no text in it"))
-    header = first if _is_header(first) else []
-    if not header:
-        rows = chain([first], rows)
-    start = 1
-    pending = next(rows, None)
-    while pending is not None:
-        builder = TextBuilder()
-        count = 0
-        while pending is not None and count < ROWS_PER_DOCUMENT and len(builder) < CHARACTERS_PER_DOCUMENT:
-            builder.add(_sentence(header, pending))
-            count += 1
-            pending = next(rows, None)
-        whole = start == 1 and pending is None
-        part = "" if whole else f"rows-{start}-{start + count - 1}"
-        yield builder.document(
-            title=title if whole else f"{title} ({start}-{start + count - 1})",
-            content_type="text/csv",
-            part=part,
-            metadata={"rows": count, "first_row": start},
-        )
-        start += count
-    if start == 1:
-        raise ParseFailed(stated("csv_no_rows", "no rows in it besides the header"))
+    header = first if is_header(first) else []
+    for row in rows if header else chain([first], rows):
+        yield Group((sentence(header, row),))
 
 
 def _rows(file: IO[str]) -> Iterator[list[str]]:
@@ -122,22 +98,3 @@ def _delimiter(sample: Iterable[str]) -> str:
         return (sum(width == widths[0] for width in widths), widths[0])
 
     return max(DELIMITERS, key=agreement)
-
-
-def _is_header(row: list[str]) -> bool:
-    """A first row names columns when its cells are all filled, short, all different and none is a number."""
-    is_short = all(0 < len(cell) <= LONGEST_NAME for cell in row)
-    return is_short and len(set(row)) == len(row) and not any(_is_number(cell) for cell in row)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", ""))
-    except ValueError:
-        return False
-    return True
-
-
-def _sentence(header: list[str], row: list[str]) -> str:
-    names = header[: len(row)] + [""] * (len(row) - len(header))
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, row, strict=True) if cell)

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import docx
+from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import PackageNotFoundError
 from lxml import etree
 
 from dtrag.adapters.parsers.archive import open_archive, refuse_doctype
-from dtrag.adapters.parsers.blocks import DEEPEST_INDENT, LONGEST_REPEATED, TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import DEEPEST_INDENT, LONGEST_REPEATED, TextBuilder, title_of, whole_number
+from dtrag.adapters.parsers.paragraph_numbers import SERIES, NumberLevel, ParagraphNumbers
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
@@ -40,11 +42,17 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
             if entry.lower().endswith((".xml", ".rels")):
                 refuse_doctype(archive.read(entry, MAX_PART_BYTES))
     try:
-        document = docx.Document(str(path))
+        with path.open("rb") as file:
+            document = docx.Document(file)
     except (PackageNotFoundError, KeyError, ValueError) as error:
         raise ParseFailed(stated("docx_incomplete", "it is not a complete DOCX file")) from error
     builder = TextBuilder()
-    reader = _Body(builder, _Styles(document.styles.element))
+    styles = _Styles(document.styles.element)
+    try:
+        numbering = document.part.part_related_by(RELATIONSHIP_TYPE.NUMBERING).element
+    except KeyError:
+        numbering = None
+    reader = _Body(builder, styles, _Numbers(numbering, styles))
     reader.read(document.element.body)
     yield builder.document(
         title=title_of(document.core_properties.title or builder.first_heading, name),
@@ -86,19 +94,83 @@ class _Styles:
                 return outline
         return 0
 
-    def is_list(self, style_id: str) -> bool:
-        return any(style.find(f"{WORD}pPr/{WORD}numPr") is not None for style in self.chain(style_id))
+    def numbering(self, style_id: str) -> Iterator[etree._Element]:
+        """What the style and its ancestors say of lists, nearest first."""
+        for style in self.chain(style_id):
+            yield from style.iterfind(f"{WORD}pPr/{WORD}numPr")
 
     def hides(self, style_id: str) -> bool:
         return any(_is_on(style.find(f"{WORD}rPr/{WORD}vanish")) for style in self.chain(style_id))
 
 
+_KINDS = {
+    "upperRoman": "ROMAN_CAPITAL",
+    "lowerRoman": "ROMAN_SMALL",
+    "upperLetter": "LATIN_CAPITAL",
+    "lowerLetter": "LATIN_SMALL",
+    "ganada": "HANGUL_SYLLABLE",
+    "chosung": "HANGUL_JAMO",
+    "koreanCounting": "HANGUL_PHONETIC",
+    "koreanDigital": "HANGUL_PHONETIC",
+    "chineseCounting": "IDEOGRAPH",
+    "ideographDigital": "IDEOGRAPH",
+    "decimalEnclosedCircle": "CIRCLED_DIGIT",
+}
+
+
+class _Numbers:
+    """The numbers of lists and headings. Lists of one kind (`abstractNum`) count on; some begin again."""
+
+    def __init__(self, numbering: etree._Element | None, styles: _Styles) -> None:
+        self._styles = styles
+        self._lists: dict[str, tuple[str, dict[int, int]]] = {}
+        self._by_style: dict[tuple[str, str], int] = {}
+        kinds: dict[str, list[NumberLevel]] = {}
+        for kind in numbering.iterfind(f"{WORD}abstractNum") if numbering is not None else ():
+            name = kind.get(f"{WORD}abstractNumId", "")
+            levels = sorted(kind.iterfind(f"{WORD}lvl"), key=lambda level: whole_number(level.get(f"{WORD}ilvl")))
+            kinds[name] = [_number_level(level) for level in levels]
+            self._by_style |= {(name, _value(level, "pStyle")): place for place, level in enumerate(levels)}
+        for each in numbering.iterfind(f"{WORD}num") if numbering is not None else ():
+            starts = {
+                whole_number(level.get(f"{WORD}ilvl")): whole_number(_value(level, "startOverride"))
+                for level in each.iterfind(f"{WORD}lvlOverride")
+                if _value(level, "startOverride")
+            }
+            self._lists[each.get(f"{WORD}numId", "")] = (_value(each, "abstractNumId"), starts)
+        self._numbers = ParagraphNumbers(kinds)
+
+    def before(self, properties: etree._Element | None, style_id: str) -> tuple[str, int] | None:
+        """The number of the next paragraph ("" for a bullet) and its level; None if it is not in a list."""
+        own = list(properties.iterfind(f"{WORD}numPr")) if properties is not None else []
+        stated = [*own, *self._styles.numbering(style_id)]
+        number = next(filter(None, (_value(each, "numId") for each in stated)), "")
+        if not stated or number == "0":
+            return None
+        name, starts = self._lists.get(number, ("", {}))
+        place = next(filter(None, (_value(each, "ilvl") for each in stated)), "")
+        level = whole_number(place) if place or own else self._by_style.get((name, style_id), 0)
+        if starts:  # the first of this list
+            self._numbers.restart(name, min(starts), starts[min(starts)])
+            self._lists[number] = (name, {})
+        return self._numbers.count(name, level), level
+
+
+def _number_level(level: etree._Element) -> NumberLevel:
+    kind = _value(level, "numFmt")
+    form = "" if kind in ("bullet", "none") else _value(level, "lvlText").replace("%", "^")
+    start = _value(level, "start")
+    in_digits = level.find(f"{WORD}isLgl") is not None
+    return NumberLevel(form, SERIES.get(_KINDS.get(kind, ""), ()), whole_number(start, 1), in_digits)
+
+
 class _Body:
     """Adds paragraphs, lists and tables to the builder; neighbouring list items become one block."""
 
-    def __init__(self, builder: TextBuilder, styles: _Styles) -> None:
+    def __init__(self, builder: TextBuilder, styles: _Styles, numbers: _Numbers) -> None:
         self._builder = builder
         self._styles = styles
+        self._numbers = numbers
         self._items: list[str] = []
         self.hidden = 0
 
@@ -119,24 +191,27 @@ class _Body:
                 self._children(child)
 
     def _paragraph(self, paragraph: etree._Element) -> None:
-        text = self.text_of(paragraph)
+        text, item = self.text_of(paragraph), self._item(paragraph)
         if not text.strip():
             return
         properties = paragraph.find(f"{WORD}pPr")
         style_id = _value(properties, "pStyle")
+        number, depth = item or ("", 0)
         level = _outline_level(properties) or self._styles.level(style_id)
         if level:
             self._flush_list()
-            self._builder.add(text, "heading", level, self._styles.name(style_id))
+            self._builder.add(f"{number} {text}", "heading", level, self._styles.name(style_id))
             return
-        numbering = properties.find(f"{WORD}numPr") if properties is not None else None
-        if numbering is not None or self._styles.is_list(style_id):
-            depth = _value(numbering, "ilvl")
-            indent = "  " * min(DEEPEST_INDENT, int(depth) if depth.isdecimal() else 0)
-            self._items.append(f"{indent}- {' '.join(text.split())}")
+        if item is not None:
+            self._items.append(f"{'  ' * min(DEEPEST_INDENT, depth)}{number or '-'} {' '.join(text.split())}")
             return
         self._flush_list()
         self._builder.add(text, style=self._styles.name(style_id))
+
+    def _item(self, paragraph: etree._Element) -> tuple[str, int] | None:
+        """The number of a paragraph and its level. Called once for each, in order: it counts."""
+        properties = paragraph.find(f"{WORD}pPr")
+        return self._numbers.before(properties, _value(properties, "pStyle"))
 
     def _row(self, row: etree._Element, above: dict[int, str]) -> str:
         """`cell | cell`; a short cell that spans several rows is repeated from `above`: column -> text."""
@@ -146,7 +221,9 @@ class _Body:
         for cell in row.iter(f"{WORD}tc"):
             if _nearest(cell, "tr") is not row:
                 continue
-            text = " ".join(" ".join(self.text_of(p) for p in cell.iter(f"{WORD}p")).split())
+            numbered = ((self._item(p), self.text_of(p)) for p in cell.iter(f"{WORD}p"))
+            pieces = (f"{item[0]} {text}" if item and text.strip() else text for item, text in numbered)
+            text = " ".join(" ".join(pieces).split())
             filled = filled or bool(text)
             properties = cell.find(f"{WORD}tcPr")
             merge = properties.find(f"{WORD}vMerge") if properties is not None else None
@@ -197,8 +274,7 @@ def _value(parent: etree._Element | None, child: str) -> str:
 
 def _grid_number(properties: etree._Element | None, child: str) -> int:
     """Columns of the table's grid, at most 1,000; 0 without the property."""
-    value = _value(properties, child)
-    return min(1_000, int(value)) if value.isascii() and value.isdecimal() and len(value) < 6 else 0
+    return min(1_000, whole_number(_value(properties, child)))
 
 
 def _is_on(switch: etree._Element | None) -> bool:

@@ -201,11 +201,12 @@ class _HtmlWalk:
             if tag == "caption":
                 self._end_row()
         elif self._tables == 1 and tag == "tr":
-            self._end_row()
+            self._end_row(of_spans=True)
 
-    def _end_row(self) -> None:
+    def _end_row(self, *, of_spans: bool = False) -> None:
+        """`of_spans`: also a row without cells of its own is one of those that cells above it span."""
         cells, self._cells, self._run = self._cells, [], []
-        if row := self._spans.row(cells) if cells else "":
+        if row := self._spans.row(cells) if cells or of_spans else "":
             self._rows.append(row)
 
     def _flush(self, kind: BlockKind = "paragraph", level: int = 0) -> None:

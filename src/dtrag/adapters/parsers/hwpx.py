@@ -2,8 +2,8 @@
 
 Text stays in reading order: a table inside the run of a paragraph splits the paragraph, text boxes and captions become
 paragraphs, a footnote follows its mark in parentheses. Headers, footers, page numbers, hidden comments, form buttons
-and tracked deletions are dropped. Numbers that the word processor computes (numbered paragraph shapes) are not stored
-in the file and are not reconstructed. Tags are matched by local name: namespaces changed between the editions of the
+and tracked deletions are dropped. Numbers and bullets of paragraph shapes, which are not in the text of the file, are
+written before it. Tags are matched by local name: namespaces changed between the editions of the
 standard, local names did not.
 """
 
@@ -12,14 +12,15 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
 from dtrag.adapters.parsers.archive import SafeArchive, open_archive, parse_xml
-from dtrag.adapters.parsers.blocks import RowSpans, TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import RowSpans, TextBuilder, title_of, whole_number
+from dtrag.adapters.parsers.paragraph_numbers import ParagraphNumbers
 from dtrag.core.documents import BlockKind, ParsedDocument
 from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
@@ -30,6 +31,12 @@ HEADER = "Contents/header.xml"
 MANIFEST = "META-INF/manifest.xml"
 SMALL_PART_BYTES = 64 << 20
 """Limit of a part that is read whole (the header of a 1,500-page book has 5.5 MB); sections are streamed."""
+
+LOCKED = stated(
+    "hwpx_encrypted",
+    "it is encrypted or for distribution only; open it in Hangul, remove the password or the protection "
+    "(보안 > 문서 암호 변경/해제), and save it as HWPX",
+)
 
 _SECTION = re.compile(r"^Contents/section(\d+)\.xml$", re.IGNORECASE)
 _NO_TITLE = re.compile(r"^(?:제목\s*없음|빈\s*문서.*|untitled.*|.*\.hwpx?)$", re.IGNORECASE)
@@ -62,13 +69,7 @@ def _refuse_locked(archive: SafeArchive) -> None:
     if MANIFEST not in archive:
         return
     if any(local_name(element) == "encryption-data" for element in _xml(archive, MANIFEST).iter()):
-        raise ParseFailed(
-            stated(
-                "hwpx_encrypted",
-                "it is encrypted or for distribution only; open it in Hangul, remove the password or the protection "
-                "(보안 > 문서 암호 변경/해제), and save it as HWPX",
-            )
-        )
+        raise ParseFailed(LOCKED)
 
 
 def _xml(archive: SafeArchive, name: str) -> Element:
@@ -129,8 +130,13 @@ def _title(package: Element | None) -> str | None:
     """The title of the metadata, unless it is a word processor's default."""
     if package is None:
         return None
-    titles = (" ".join((element.text or "").split()) for element in package.iter("{*}title"))
-    return next((title for title in titles if title and not _NO_TITLE.match(title)), None)
+    return next(filter(None, (usable_title(element.text) for element in package.iter("{*}title"))), None)
+
+
+def usable_title(title: str | None) -> str:
+    """The title on one line; "" for a word processor's default."""
+    shown = " ".join((title or "").split())
+    return "" if _NO_TITLE.match(shown) else shown
 
 
 Element = Any  # lxml elements: their stubs do not know the tree is read-only here
@@ -188,6 +194,7 @@ class Styles:
 
     names: dict[str, str]
     levels: dict[str, int]
+    numbers: ParagraphNumbers = field(default_factory=ParagraphNumbers)
 
     def of(self, paragraph: Element) -> tuple[str, int]:
         """Style name and heading level (0 = none) of an `hp:p`."""
@@ -213,7 +220,7 @@ def read_styles(header: Element) -> Styles:
             level = heading.get("level", "0")
             if heading.get("type") == "OUTLINE" and level.isascii() and level.isdigit():
                 levels[shape.get("id", "")] = min(int(level) + 1, 6)
-    return Styles(names, levels)
+    return Styles(names, levels, ParagraphNumbers.of(header))
 
 
 def _level_of_style(style: str) -> int:
@@ -236,7 +243,10 @@ def _glyph(match: re.Match[str]) -> str:
 def paragraph_pieces(paragraph: Element, styles: Styles, depth: int = 0) -> Iterator[Piece]:
     """The text of an `hp:p` in reading order: paragraphs, and the tables and boxes inside it."""
     style, level = styles.of(paragraph)
-    line: list[str] = []
+    for section in paragraph.iterfind("{*}run/{*}secPr") if depth == 0 else ():
+        styles.numbers.outline = section.get("outlineShapeIDRef", "")
+    number = styles.numbers.before(paragraph.get("paraPrIDRef", ""))
+    line: list[str] = [f"{number} "] if number and any(text.strip() for text in _own_texts(paragraph)) else []
     deleting = False
     for run in paragraph:
         if local_name(run) != "run":
@@ -259,6 +269,10 @@ def paragraph_pieces(paragraph: Element, styles: Styles, depth: int = 0) -> Iter
                     yield from _flush(line, style, level)
                     yield from inner
     yield from _flush(line, style, level)
+
+
+def _own_texts(paragraph: Element) -> Iterator[str]:
+    return (text for part in paragraph.iterfind("{*}run/{*}t") for text in part.itertext())
 
 
 def _flush(line: list[str], style: str, level: int) -> Iterator[Piece]:
@@ -322,11 +336,7 @@ def _cells(row: Element, styles: Styles, depth: int) -> Iterator[tuple[str, int,
         text = " ".join(piece.text for piece in _sub_lists(cell, styles, depth))
         span = cell.find("{*}cellSpan")
         columns, rows = ("1", "1") if span is None else (span.get("colSpan", "1"), span.get("rowSpan", "1"))
-        yield text.replace("\n", " ").replace(" | ", " "), _count(columns), _count(rows)
-
-
-def _count(number: str) -> int:
-    return int(number) if number.isascii() and number.isdecimal() and len(number) < 6 else 1
+        yield text.replace("\n", " ").replace(" | ", " "), whole_number(columns, 1), whole_number(rows, 1)
 
 
 def _sub_lists(element: Element, styles: Styles, depth: int) -> Iterator[Piece]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from dtrag.core.text.patterns import explained
+
+if TYPE_CHECKING:
+    from dtrag.adapters.parsers.pdf_tables import PageTable
 
 EDGE_LINES = 2
 """Lines at the top and at the bottom of a page that may be a header or a footer."""
@@ -40,6 +44,15 @@ class PageLine:
     size: float
     height: float
     is_table: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The lines of a page from the top and its tables; of a recognised page also the confidence of each word."""
+
+    lines: Sequence[PageLine]
+    tables: Sequence[PageTable] = ()
+    confidences: Mapping[str, int] = field(default_factory=dict)
 
 
 def without_margins(pages: Sequence[Sequence[PageLine]]) -> list[list[PageLine]]:

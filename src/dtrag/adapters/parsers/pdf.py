@@ -3,6 +3,7 @@
 The limits of pypdf on decompressed streams apply. PDF text has no marked headings: a short line in a font size above
 that of the body text counts as one. Running headers and page numbers are left out, and a paragraph that continues after
 a page break is one block. `page_starts` of the document say where each page begins.
+Pages that are pictures are read by OCR.
 """
 
 from __future__ import annotations
@@ -12,26 +13,28 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from pathlib import Path
 
 from pypdf import PageObject, PasswordType, PdfReader
 from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, PdfReadError
 
+from dtrag.adapters.parsers import ocr, pdf_pictures
 from dtrag.adapters.parsers.blocks import LONGEST_HEADING, TextBuilder, title_of
-from dtrag.adapters.parsers.page_margins import PageLine, without_margins
+from dtrag.adapters.parsers.page_margins import PageLine, PageText, without_margins
 from dtrag.adapters.parsers.pdf_tables import PageTable, tables_of
-from dtrag.core.documents import BlockKind, ParsedDocument
-from dtrag.core.page_starts import PageStart
-from dtrag.core.statements import stated
+from dtrag.core.documents import BlockKind, ParsedDocument, Scalar
+from dtrag.core.page_starts import PageStart, page_ranges
+from dtrag.core.statements import Statement, stated, statement_of
 from dtrag.core.text.line_kinds import is_hangul, unit_span, width
 from dtrag.core.text.line_wrapping import breaks_words, ends_word
 from dtrag.core.text.patterns import explained
 from dtrag.errors import ParseFailed
 
 MAX_PAGES = 20_000
-NO_TEXT = stated("pdf_no_text", "no text in it; it may be scanned: run OCR (text recognition) on it first")
+NO_TEXT = stated("pdf_no_text", "no text in it, neither letters nor pictures in which OCR (text recognition) found any")
 ENCRYPTED = stated("file_encrypted", "it is encrypted; save it without a password")
 HEADING_SCALE = 1.15
 FULL_LINE = 0.75
@@ -78,11 +81,12 @@ _PRODUCER_PREFIX = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 
 
 def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
-    """One document with the metadata `pages`, and `unreadable_pages` if there are any. Raises `ParseFailed`."""
-    builder = TextBuilder()
-    pages: list[tuple[int, list[PageLine]]] = []
-    tables: dict[int, list[PageTable]] = {}
-    unreadable = 0
+    """One document with the metadata `pages`, and `unreadable_pages`, `ocr_pages` and `unread_pages` if there are any.
+
+    Raises `ParseFailed`, after the document if pages could only be read by OCR, which is not installed.
+    """
+    pages: dict[int, PageText] = {}
+    pictures: list[int] = []
     with path.open("rb") as file:
         reader = _open(PdfReader(file, strict=False))
         count = len(reader.pages)
@@ -97,26 +101,61 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
             )
         for number in range(1, count + 1):
             try:
-                pages.append((number, _lines(reader.pages[number - 1])))
-                tables[number] = _tables(reader.pages[number - 1])
+                page = reader.pages[number - 1]
+                lines = _lines(page)
+                if pdf_pictures.needs_ocr(page, lines):
+                    pictures.append(number)
+                pages[number] = PageText(lines, _tables(page))
             except (PdfReadError, LimitReachedError):
-                unreadable += 1
+                continue
         title = reader.metadata.title if reader.metadata else None
-    pages = list(zip((number for number, _ in pages), without_margins([lines for _, lines in pages]), strict=True))
-    pages = [(number, with_tables(lines, tables[number])) for number, lines in pages]
-    levels = _heading_levels([line for _, lines in pages for line in lines])
-    keeps_blanks = _keeps_blanks([line.text for _, lines in pages for line in lines])
-    for text, level, starts in _joined((_blocks(lines, levels, keeps_blanks), number) for number, lines in pages):
-        kind: BlockKind = "heading" if level > 0 else "table" if level == TABLE else "paragraph"
-        builder.add(text, kind, max(0, level), page_starts=starts)
-    if unreadable and unreadable == count:
+        unread = [] if ocr.is_usable() else pictures
+        if pictures and not unread:
+            pages |= pdf_pictures.recognised(file, pictures)
+    if count and not pages:
         raise ParseFailed(stated("pdf_no_page", "the PDF is damaged: none of its pages can be read"))
-    yield builder.document(
+    yield paged_document(
+        dict(sorted(pages.items())),
         title=title_of(_PRODUCER_PREFIX.sub("", title) if isinstance(title, str) else None, name),
         content_type="application/pdf",
-        metadata={"pages": count, **({"unreadable_pages": unreadable} if unreadable else {})},
-        no_text=NO_TEXT,
+        metadata={
+            "pages": count,
+            **({"unreadable_pages": count - len(pages)} if len(pages) < count else {}),
+            **({"unread_pages": page_ranges(unread)} if unread else {}),
+        },
+        no_text=statement_of(ocr.not_read(unread)) if unread else NO_TEXT,
     )
+    if unread and not ocr.is_off():
+        raise ocr.not_read(unread)
+
+
+def paged_document(
+    pages: Mapping[int, PageText],
+    *,
+    title: str,
+    content_type: str,
+    metadata: Mapping[str, Scalar],
+    no_text: Statement,
+) -> ParsedDocument:
+    """The document of the pages by number, without running headers. Raises `ParseFailed(no_text)`."""
+    builder = TextBuilder()
+    cut = without_margins([page.lines for page in pages.values()])
+    lines_of = {
+        number: with_tables(lines, page.tables) for (number, page), lines in zip(pages.items(), cut, strict=True)
+    }
+    levels = _heading_levels([line for lines in lines_of.values() for line in lines])
+    keeps_blanks = _keeps_blanks([line.text for lines in lines_of.values() for line in lines])
+    blocks = ((_blocks(lines, levels, keeps_blanks), number) for number, lines in lines_of.items())
+    for text, level, starts in _joined(blocks):
+        kind: BlockKind = "heading" if level > 0 else "table" if level == TABLE else "paragraph"
+        builder.add(text, kind, max(0, level), page_starts=starts)
+    recognised = {number: page.confidences for number, page in pages.items() if page.confidences}
+    if recognised:
+        metadata = {**metadata, "ocr_pages": page_ranges(sorted(recognised)), "ocr_languages": ocr.languages()}
+    document = builder.document(title=title, content_type=content_type, metadata=metadata, no_text=no_text)
+    if not recognised:
+        return document
+    return replace(document, ocr_words=ocr.ocr_words(document.text, document.page_starts, recognised))
 
 
 def _open(reader: PdfReader) -> PdfReader:

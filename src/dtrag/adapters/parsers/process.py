@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Self, cast
 
 from dtrag.adapters.parsers import wire
-from dtrag.adapters.parsers.formats import format_of, knows
+from dtrag.adapters.parsers.formats import format_of, is_picture, knows
+from dtrag.adapters.parsers.ocr import is_usable
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.statements import Statement, stated, statement_in
 from dtrag.errors import DtragError, ParseFailed
@@ -33,12 +34,16 @@ class ParserProcess:
 
     `memory_mb`: MiB that a file may need. `seconds`: longest silence about a file. `max_file_mb`: larger files are
     refused unopened, except those of formats that are streamed (CSV, JSON lines), which limit the line instead.
+    `ocr`: auto, off, or the languages of text recognition.
     """
 
-    def __init__(self, *, memory_mb: int = 1_024, seconds: float = 120, max_file_mb: int = 512) -> None:
+    def __init__(
+        self, *, memory_mb: int = 1_024, seconds: float = 120, max_file_mb: int = 512, ocr: str = "auto"
+    ) -> None:
         self._memory_mb = memory_mb
         self._seconds = seconds
         self._max_file_bytes = max_file_mb << 20
+        self._ocr = ocr
         self._lock = asyncio.Lock()
         self._child: Child | None = None
 
@@ -48,7 +53,12 @@ class ParserProcess:
         return self._child.pid if self._child is not None and self._child.alive else None
 
     def knows(self, name: str) -> bool:
-        """Whether a file of this name is of a format that can be read (or at least answered with advice)."""
+        """Whether a file of this name is of a format that can be read (or at least answered with advice).
+
+        Folders are full of pictures without text: without OCR they are skipped there, and one that is named fails.
+        """
+        if is_picture(name):
+            return self._ocr != "off" and is_usable()
         return knows(name)
 
     async def parse(self, path: Path, name: str) -> AsyncGenerator[ParsedDocument, None]:
@@ -111,7 +121,7 @@ class ParserProcess:
         if self._child is not None and not self._child.alive:
             await self._end(self._child)  # it died between two files, for instance by the system's out-of-memory killer
         if self._child is None:
-            self._child = await Child.start(self._memory_mb)
+            self._child = await Child.start(self._memory_mb, self._ocr)
         self._child.files += 1
         return self._child
 
@@ -125,7 +135,7 @@ START_SECONDS = 60
 """A start takes 0.1 s; a cold disk on a busy machine has been seen to take 20."""
 STDERR_BYTES = 4_096
 READ_AHEAD_BYTES = 1 << 20
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "TESSDATA_PREFIX")
 """The only environment variables of ours that the child gets: none can be a secret."""
 
 
@@ -171,10 +181,10 @@ class Child:
         self.files = 0
 
     @classmethod
-    async def start(cls, memory_mb: int) -> Self:
+    async def start(cls, memory_mb: int, ocr: str) -> Self:
         """Start a process and wait until it has restricted itself. Raises `ParserUnavailable`."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-s", "-B", "-m", "dtrag.adapters.parsers.worker", str(memory_mb)),
+            *(sys.executable, "-P", "-s", "-B", "-m", "dtrag.adapters.parsers.worker", str(memory_mb), ocr),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -266,4 +276,7 @@ def environment() -> dict[str, str]:
         "PYTHONPATH": str(Path(__file__).parents[3]),
         "PYTHONUTF8": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_THREAD_LIMIT": "1",  # tesseract is slower with several threads
+        "OPENBLAS_NUM_THREADS": "1",  # each thread of NumPy's maps memory
+        "OPENBLAS_MAIN_FREE": "1",  # NumPy would set it
     }

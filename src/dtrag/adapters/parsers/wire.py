@@ -69,12 +69,13 @@ def to_row(document: ParsedDocument) -> Row:
         document.category_path,
         dict(document.metadata),
         document.page_starts,
+        document.ocr_words,
     ]
 
 
 def from_row(row: Row) -> ParsedDocument:
     """The inverse of `to_row`. Raises `TypeError` or `ValueError` for a row of another shape."""
-    title, text, content_type, blocks, part, category_path, metadata, page_starts = row
+    title, text, content_type, blocks, part, category_path, metadata, page_starts, ocr_words = row
     return ParsedDocument(
         title=title,
         text=text,
@@ -84,4 +85,5 @@ def from_row(row: Row) -> ParsedDocument:
         category_path=None if category_path is None else tuple(category_path),
         metadata=metadata,
         page_starts=tuple((offset, number) for offset, number in page_starts),
+        ocr_words=tuple((start, end, confidence) for start, end, confidence in ocr_words),
     )

@@ -1,4 +1,4 @@
-"""The parser process, child side: `python -m dtrag.adapters.parsers.worker MEMORY_MB`.
+"""The parser process, child side: `python -m dtrag.adapters.parsers.worker MEMORY_MB OCR`.
 
 Reads requests from stdin, writes replies to what was stdout when it started; `wire` defines their form. Output of
 libraries goes to stderr. The pipe is the back-pressure: while the service does not read, `_Replies.flush` blocks.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
+import importlib.util
 import logging
 import os
 import resource
@@ -18,7 +20,7 @@ import warnings
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from dtrag.adapters.parsers import wire
+from dtrag.adapters.parsers import ocr, wire
 from dtrag.adapters.parsers.formats import Format, check_content, format_of
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.response import plain
@@ -35,6 +37,9 @@ REASONS = {
     "zipfile": "the archive is damaged",
     "zlib": "the archive is damaged",
     "docx": "it is not a complete DOCX file",
+    "python_calamine": "it is not a complete spreadsheet",
+    "PIL": "the picture is damaged",
+    "pypdfium2": "the PDF is damaged",
     "csv": "its rows cannot be read as CSV",
 }
 """The reason that the owner of the file is shown, by the package of the exception."""
@@ -82,9 +87,17 @@ class _Replies:
             raise _ParentGone from error
 
 
-def serve(request: wire.ParserRequest, replies: _Replies, memory_mb: int) -> bool:
+def serve(request: wire.ParserRequest, replies: _Replies, memory_mb: int, ocr_setting: str = "auto") -> bool:
     """Parse one file and send its documents. Returns whether the process may be reused."""
-    allow_cpu(int(request["cpu_seconds"]))
+    seconds = int(request["cpu_seconds"])
+    allow_cpu(seconds)
+
+    def page_done() -> None:
+        """A page was recognised: report that, and allow the next one its time."""
+        replies.send({"documents": []})
+        allow_cpu(seconds)
+
+    ocr.configure(ocr_setting, page_done)
     name = str(request["name"])
     reason: Statement | None = None
     spent = False
@@ -147,7 +160,7 @@ def main() -> int:
         replies.send({"ready": True})
         while header := requests.read(wire.LENGTH.size):
             request = cast("wire.ParserRequest", wire.unpack(requests.read(wire.LENGTH.unpack(header)[0])))
-            if not serve(request, replies, memory_mb):
+            if not serve(request, replies, memory_mb, sys.argv[2]):
                 break
     except _ParentGone:
         return 1
@@ -156,10 +169,10 @@ def main() -> int:
 
 REFUSED = frozenset(
     {
-        "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn",
+        "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn",
         "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod",
         "os.chown", "os.utime", "os.setxattr", "os.removexattr", "os.putenv", "os.kill", "os.killpg",
-        "signal.pthread_kill", "ctypes.dlopen", "syslog.openlog", "pickle.find_class", "sqlite3.connect",
+        "signal.pthread_kill", "syslog.openlog", "pickle.find_class", "sqlite3.connect",
         "webbrowser.open", "shutil.rmtree", "shutil.copyfile", "shutil.move", "tempfile.mkstemp", "tempfile.mkdtemp",
         "urllib.Request",
     }
@@ -196,6 +209,13 @@ def allow_cpu(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
 
 
+@functools.cache
+def _native_folders() -> tuple[str, ...]:
+    """The folders of the libraries that readers load by ctypes, where they are installed."""
+    specs = map(importlib.util.find_spec, ("unhwp", "pypdfium2_raw"))
+    return tuple(f"{Path(spec.origin).parent}{os.sep}" for spec in specs if spec is not None and spec.origin)
+
+
 def _lower(what: int, value: int) -> None:
     hard = resource.getrlimit(what)[1]
     if hard != resource.RLIM_INFINITY:
@@ -214,9 +234,15 @@ def _mapped_bytes() -> int:
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open":
-        _, mode, flags = arguments
+        file, mode, flags = arguments
+        if isinstance(file, int):  # a pipe that is open already
+            return
         if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & WRITING):
             raise PermissionError("the parser process may not write files")
+    elif event in ("ctypes.dlopen", "subprocess.Popen"):
+        name = str(arguments[0])
+        if not (name.startswith(_native_folders()) if event == "ctypes.dlopen" else name == ocr.tesseract()):
+            raise PermissionError(f"the parser process may not do this: {event}")
     elif event in REFUSED or event.startswith(REFUSED_FAMILIES):
         raise PermissionError(f"the parser process may not do this: {event}")
 

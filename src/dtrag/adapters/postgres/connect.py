@@ -11,6 +11,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -20,6 +21,7 @@ from dtrag.adapters.postgres import search_files
 from dtrag.adapters.postgres.database import (
     CONNECT_TIMEOUT,
     READ_ONLY,
+    ROLE_NAMES,
     ROLES,
     Database,
     Role,
@@ -30,11 +32,11 @@ from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.lexical.merge import recover
 from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.server.cluster import MAX_CONNECTIONS, RESERVED_CONNECTIONS
-from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer, ServerAddress
 from dtrag.errors import DatabaseDamaged, DatabaseStartFailed, DatabaseUnavailable, InvalidInput
+from dtrag.personal_data import personal_data_of
 from dtrag.settings import Settings
 
-_ROLE_NAMES: dict[Role, str] = {"owner": "dtrag_owner", "search": "dtrag_search", "reader": "dtrag_reader"}
 _NETWORK: dict[str, int] = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -43,6 +45,8 @@ _NETWORK: dict[str, int] = {
 }
 """A server that vanished without closing its connections is noticed within half a minute, not within hours."""
 NO_ADDRESS = "DTRAG_DATABASE_URL is not a PostgreSQL address such as postgresql://user@host/db."
+UNFINISHED = "dtrag: a restore is not finished"
+"""The comment of the schema while a restore into an external database runs."""
 OTHER_CONNECTIONS = 15
 """Connections that workers leave to a command beside them."""
 OUTSIDE_OF_POOLS = 3
@@ -50,11 +54,14 @@ OUTSIDE_OF_POOLS = 3
 
 
 @asynccontextmanager
-async def connect(settings: Settings) -> AsyncIterator[Database]:
-    """The database that the settings name, migrated; the last process to close it stops an embedded server."""
+async def connect(settings: Settings, *, standby: bool = False) -> AsyncIterator[Database]:
+    """The database that the settings name, migrated; the last process to close it stops an embedded server.
+
+    `standby`: a standby behind the URL is accepted, which is not migrated.
+    """
     if settings.database_url:
         conninfos = await _behind_url(settings.database_url)
-        async with _database(conninfos.__getitem__, settings) as database:
+        async with _database(conninfos.__getitem__, settings, standby=standby) as database:
             yield database
         return
     server = await _open(settings)
@@ -63,12 +70,48 @@ async def connect(settings: Settings) -> AsyncIterator[Database]:
         name = settings.database_name
 
         def conninfo(role: Role) -> str:
-            return server.address.conninfo(_ROLE_NAMES[role], name)  # the address may change with a restart
+            return server.address.conninfo(ROLE_NAMES[role], name)  # the address may change with a restart
 
-        await _create_embedded(server.address.conninfo(_ROLE_NAMES["owner"], "postgres"), name)
-        await _make_schema(conninfo("owner"))
+        await create_database(server.address.conninfo(ROLE_NAMES["owner"], "postgres"), name)
+        await make_schema(conninfo("owner"))
         async with _database(conninfo, settings, disk) as database, _supervised(server, database, disk):
             yield database
+    finally:
+        await asyncio.shield(asyncio.to_thread(server.close))
+
+
+def conninfo_at(address: ServerAddress) -> Callable[[Role, str], str]:
+    """The address for a role and the name of a database of an embedded server."""
+    return lambda role, name: address.conninfo(ROLE_NAMES[role], name)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A server that nothing was created or migrated on, for backups of its databases and what replaces them."""
+
+    database: str
+    """The one of the settings; it may not exist."""
+    conninfo: Callable[[Role, str], str]
+    """The address for a role and the name of a database."""
+    server: EmbeddedServer | None
+    """None behind a URL."""
+
+    def opened(self, name: str, settings: Settings) -> Database:
+        """The database with this name, which is migrated when it is opened."""
+        return _database(lambda role: self.conninfo(role, name), settings)
+
+
+@asynccontextmanager
+async def attached(settings: Settings) -> AsyncIterator[Attachment]:
+    """The server of the settings. Raises `DatabaseUnavailable`."""
+    if settings.database_url:
+        conninfos = await _behind_url(settings.database_url, unfinished=True)
+        name = str(psycopg.conninfo.conninfo_to_dict(settings.database_url).get("dbname") or "")
+        yield Attachment(name, lambda role, other: make_conninfo(conninfos[role], dbname=other), None)
+        return
+    server = await _open(settings)
+    try:
+        yield Attachment(settings.database_name, conninfo_at(server.address), server)
     finally:
         await asyncio.shield(asyncio.to_thread(server.close))
 
@@ -85,9 +128,9 @@ async def connect_throwaway(settings: Settings) -> AsyncIterator[Database]:
             async with connect(replace(settings, database_name=name)) as database:
                 yield database
         finally:
-            template = server.address.conninfo(_ROLE_NAMES["owner"], "postgres")
+            template = server.address.conninfo(ROLE_NAMES["owner"], "postgres")
             async with await psycopg.AsyncConnection.connect(template, autocommit=True) as connection:
-                await connection.execute(_named("drop_database", name=name))
+                await connection.execute(named("drop_database", name=name))
     finally:
         await asyncio.shield(asyncio.to_thread(server.close))
 
@@ -116,23 +159,28 @@ async def _supervised(server: EmbeddedServer, database: Database, disk: Disk) ->
             await supervising
 
 
-def _database(conninfo: Callable[[Role], str], settings: Settings, disk: Disk | None = None) -> Database:
+def _database(
+    conninfo: Callable[[Role], str], settings: Settings, disk: Disk | None = None, *, standby: bool = False
+) -> Database:
     return Database(
         conninfo,
         pool_size=settings.pool_size,
         statement_timeout_ms=settings.statement_timeout_ms,
         disk=disk,
         search_folder=settings.data_dir / search_files.FOLDER,
+        standby=standby,
+        personal_data=personal_data_of(settings),
     )
 
 
-async def _create_embedded(conninfo: str, name: str) -> None:
+async def create_database(conninfo: str, name: str) -> None:
+    """Create a database where none has this name, over a connection to another one. Raises `DatabaseUnavailable`."""
     try:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
             cursor = await connection.execute(queries("schema")["database_exists"], {"name": name})
             if await cursor.fetchone() is None:
                 try:
-                    await connection.execute(_named("create_database", name=name))
+                    await connection.execute(named("create_database", name=name))
                 except psycopg.errors.DuplicateDatabase:
                     pass  # another process created it meanwhile
                 except psycopg.errors.UniqueViolation:
@@ -141,7 +189,7 @@ async def _create_embedded(conninfo: str, name: str) -> None:
         raise DatabaseUnavailable(reason=sentence(error)) from error
 
 
-async def _make_schema(conninfo: str) -> None:
+async def make_schema(conninfo: str) -> None:
     """Extension and schema, as the owner; in the embedded server the extension comes with the template."""
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
         cursor = await connection.execute(queries("schema")["schema_exists"])
@@ -151,22 +199,30 @@ async def _make_schema(conninfo: str) -> None:
                 await connection.execute(queries("schema")["create_schema"])
 
 
-async def _behind_url(url: str) -> dict[Role, str]:
-    """Conninfos whose sessions take on the three roles; makes roles, extension and schema where they are missing."""
+async def _behind_url(url: str, *, unfinished: bool = False) -> dict[Role, str]:
+    """Conninfos whose sessions take on the three roles; makes roles, extension and schema where they are missing.
+
+    Of several hosts the one is used that takes changes, unless the URL has other target_session_attrs. A database with
+    an interrupted restore is refused, unless it may be `unfinished`.
+    """
     try:
-        psycopg.conninfo.conninfo_to_dict(url)
+        parameters = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise InvalidInput(NO_ADDRESS) from error
+    if "," in f"{parameters.get('host')}{parameters.get('hostaddr')}" and "target_session_attrs" not in parameters:
+        url = make_conninfo(url, target_session_attrs="read-write")
     try:
         async with await psycopg.AsyncConnection.connect(
             url, autocommit=True, connect_timeout=CONNECT_TIMEOUT
         ) as connection:
-            await _make_roles(connection)
+            await make_roles(connection)
+            mark = await (await connection.execute(queries("backup")["mark"])).fetchone()
+            if not unfinished and mark is not None and mark[0] == UNFINISHED:
+                raise DatabaseUnavailable(reason="a restore into it was interrupted. Run again: dtrag restore FILE.")
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(reason=sentence(error)) from error
-    url_options = psycopg.conninfo.conninfo_to_dict(url)
-    network = {name: value for name, value in _NETWORK.items() if name not in url_options}
-    return {role: make_conninfo(url, **network, options=f"-c role={name}") for role, name in _ROLE_NAMES.items()}
+    added = {name: value for name, value in _NETWORK.items() if name not in parameters}
+    return {role: make_conninfo(url, **added, options=f"-c role={name}") for role, name in ROLE_NAMES.items()}
 
 
 async def pool_size_of_worker(settings: Settings) -> int:
@@ -198,21 +254,21 @@ async def pool_size_of_worker(settings: Settings) -> int:
     return min(settings.pool_size, size)
 
 
-async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+async def make_roles(connection: psycopg.AsyncConnection[Any], *, login: bool = False) -> None:
+    """Make the roles, the extension and the schema where they are missing. `login`: new roles may log in."""
     if connection.info.server_version < 140_000:
         raise DatabaseUnavailable(reason="it is older than PostgreSQL 14.")
-    cursor = await connection.execute(queries("schema")["roles_ready"], {"roles": list(_ROLE_NAMES.values())})
-    row = await cursor.fetchone()
-    if row is not None and row[0]:
+    cursor = await connection.execute(queries("schema")["roles_ready"], {"roles": list(ROLE_NAMES.values())})
+    if await cursor.fetchone() is not None:
         return
     try:
         async with connection.transaction():
             await lock(connection, Lock.SCHEMA)
-            for name in _ROLE_NAMES.values():
+            for name in ROLE_NAMES.values():
                 known = await connection.execute(queries("schema")["role_exists"], {"role": name})
                 if await known.fetchone() is None:
-                    await connection.execute(_named("create_role", role=name))
-                await connection.execute(_named("grant_role", role=name))
+                    await connection.execute(named("create_login" if login else "create_role", role=name))
+                await connection.execute(named("grant_role", role=name))
             await connection.execute(queries("schema")["create_schema"])
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported) as error:
         raise DatabaseUnavailable(
@@ -222,7 +278,7 @@ async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -
         ) from error
 
 
-def _named(statement: str, **identifiers: str) -> sql.Composed:
+def named(statement: str, **identifiers: str) -> sql.Composed:
     """A statement of `sql/schema.sql` with these identifiers in it."""
     names = {key: sql.Identifier(name) for key, name in identifiers.items()}
     return sql.SQL(queries("schema")[statement]).format(**names)
@@ -333,6 +389,13 @@ async def index_counts(database: Database) -> tuple[int, int]:
     async with database.connection("search") as connection:
         row = await (await connection.execute(queries("schema")["index_counts"])).fetchone()
     return (int(row["vectors"]), int(row["uncounted"])) if row else (0, 0)
+
+
+async def personal_data_counts(database: Database) -> list[tuple[str, str, int]]:
+    """Ids of policies that documents were stored with, kinds of personal data in them, and numbers of documents."""
+    async with database.connection("owner") as connection:
+        rows = await (await connection.execute(queries("schema")["personal_data_counts"])).fetchall()
+    return [(row["policy"], row["kinds"], int(row["documents"])) for row in rows]
 
 
 async def damaged_tables(database: Database) -> dict[str, str]:

@@ -161,7 +161,8 @@ async def hand_over(connection: Connection, source_id: uuid.UUID, lost: Collecti
     if heirs:
         names = ("document_id", "source_id", "source_uri", "source_path")
         columns = {f"{name}s": [row[name] for row in heirs.values()] for name in names}
-        await connection.execute(sql["hand_over"], columns)
+        for name in ("read_again", "hand_over"):
+            await connection.execute(sql[name], columns)
         await connection.execute(queries("writing")["bump_generation"])
     return set(heirs)
 

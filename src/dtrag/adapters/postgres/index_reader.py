@@ -83,6 +83,7 @@ class PostgresIndex:
             settings = {row["name"]: row["value"] for row in rows}
             if self._snapshot is not None and self._snapshot.settings == settings:
                 return self._snapshot
+            await self._database.commits_ended(connection)
             statistics = await self._postings.refresh(connection)
             await self._vectors.refresh(connection, settings)
             taxonomy = await active_tree(connection)
@@ -363,7 +364,7 @@ class PostgresIndex:
         """
         nodes = node_array(scope.nodes) if scope.nodes is not None else None
         values = _keys(chunk_ids) | {"nodes": nodes, "cached": cached}
-        async with self._database.connection("reader") as connection:
+        async with self._database.connection("reader") as connection, self._database.block(connection):
             statement = queries("content")["passages_in_scope"]
             cursor = connection.repeated(statement)
             await cursor.execute(statement, values)
@@ -411,6 +412,11 @@ class PostgresIndex:
                 _summary(row, taxonomy, scope)
                 for row in await fetch(connection, queries("content")[f"documents_{listing.sort}"], values)
             ]
+
+    async def sample(self, limit: int, seed: int, scope: Scope) -> list[str]:
+        """Chunk ids in an order that the seed decides."""
+        rows = await self._database.read(scope, queries("content")["sample"], {"limit": limit, "seed": seed})
+        return [f"{row['document_id']}:{row['ordinal']}" for row in rows]
 
     async def counts(self, scope: Scope, listing: DocumentListing = WHOLE_LIST) -> tuple[int, int]:
         """Numbers of documents and chunks in scope that the listing has."""

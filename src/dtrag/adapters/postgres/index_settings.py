@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.database import Connection, Database, fetch
+from dtrag.adapters.postgres.database import Connection, Database, fetch, repeated
 from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.core import lexicon_entry
 from dtrag.core.answers.passage_confidence import SETTING
@@ -40,16 +40,8 @@ class PostgresIndexSettings:
 
         Waits for all batches being written, and blocks new ones: a batch counts its segment in a row that this deletes.
         """
-        async with self._database.connection("owner") as connection, connection.transaction():
-            for name in (Lock.WRITERS, Lock.MERGE, Lock.IDENTITY):
-                await lock(connection, name)
-            statements = queries("index_settings")
-            for statement in ("empty_index", "forget_fingerprints"):
-                await connection.execute(statements[statement])
-            await connection.execute(queries("vectors")["all_wait"])
-            await _remove(connection, "analyzer", "sources_read_with")
-            await _set(connection, "rebuilding", True)
-            await connection.execute(queries("writing")["bump_generation"])
+        async with self._database.connection("owner") as connection:
+            await repeated(lambda: _forget(connection))
 
     async def rebuilt(self) -> None:
         """The index is complete again."""
@@ -79,6 +71,19 @@ class PostgresIndexSettings:
             await _set(connection, lexicon_entry.SETTING, dict(value))
             await connection.execute(queries("writing")["bump_generation"])
             return True
+
+
+async def _forget(connection: Connection) -> None:
+    async with connection.transaction():
+        for name in (Lock.WRITERS, Lock.MERGE, Lock.IDENTITY):
+            await lock(connection, name)
+        statements = queries("index_settings")
+        for statement in ("empty_index", "forget_fingerprints"):
+            await connection.execute(statements[statement])
+        await connection.execute(queries("vectors")["all_wait"])
+        await _remove(connection, "analyzer", "sources_read_with")
+        await _set(connection, "rebuilding", True)
+        await connection.execute(queries("writing")["bump_generation"])
 
 
 async def _stored(connection: Connection) -> DictRow:

@@ -11,25 +11,24 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import TypeVar
 
 import numpy as np
 import psycopg
 from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres import editions
-from dtrag.adapters.postgres.database import Connection, Database, Store, fetch, fetch_row
+from dtrag.adapters.postgres.database import CONTESTED, Connection, Database, Store, fetch, fetch_row, repeated
 from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS, merge, merge_all, recover, tidy
 from dtrag.adapters.postgres.lexical.posting_files import make_files
 from dtrag.adapters.postgres.lexical.rows import forward_rows, is_counted, subtract, write_segment
-from dtrag.adapters.postgres.queries import Lock, lock, queries, uuid_key
+from dtrag.adapters.postgres.queries import Lock, lock, lock_shared, queries, uuid_key
 from dtrag.adapters.postgres.rows import draft_of, written
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes
+from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes, rehome
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.editions import Edition
@@ -39,12 +38,8 @@ from dtrag.ports import StoredWork, valid_day
 
 BYTES_A_CHARACTER = 12
 """Disk that a character of text takes while it is written, about: 2,000 to 6,000 bytes a passage of 500."""
-CONTESTED_ATTEMPTS = 20
-"""How often a document is written that others write at the same moment; each attempt waits for one of them."""
 _WRITE = queries("writing")["write"].replace(")s", ")b")
 """Arrays in binary: in text, psycopg quotes each element in Python."""
-_CONTESTED = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
-T = TypeVar("T")
 
 
 class PostgresWriter(Store):
@@ -87,7 +82,7 @@ class PostgresWriter(Store):
                     documents[number] = replace(document, node_id=node_id)
             try:
                 await self._write_pipelined(connection, documents, segment_id, scope)
-            except _CONTESTED:
+            except CONTESTED:
                 # Another writer has some of the same documents: write one at a time, replacing them.
                 for document in documents:
                     await self._write_alone(connection, document, segment_id, scope)
@@ -95,6 +90,27 @@ class PostgresWriter(Store):
                 await connection.execute(queries("session")["commit_on_disk"])
                 await self._count(connection, documents, segment_id)
         await self._changed()
+
+    async def keep_decisions(self, document_ids: Sequence[uuid.UUID], since: datetime) -> int:
+        """Move documents to where reviewers have put them since then; returns how many."""
+        if not document_ids:
+            return 0
+        async with self._database.connection("owner") as connection:
+            values = {"document_ids": list(document_ids), "since": since}
+            moves = {
+                row["document_id"]: row["node_id"]
+                for row in await fetch(connection, self._sql["decided_elsewhere"], values)
+            }
+            if moves:
+                async with connection.transaction():
+                    await rehome(connection, moves)
+        return len(moves)
+
+    async def successor(self, node_id: int) -> int:
+        """The node, or for a deleted one that which took its documents."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock_shared(connection, Lock.WRITERS)
+            return (await living_nodes(connection, {node_id}))[node_id]
 
     async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
         """The documents that came from a source, at most so many of them, in the order of their ids."""
@@ -132,7 +148,7 @@ class PostgresWriter(Store):
         Returns the deleted ones.
         """
         async with self._database.connection("owner") as connection:
-            gone = await _repeated(lambda: self._mark_retained(connection, source_id, scope, current))
+            gone = await repeated(lambda: self._mark_retained(connection, source_id, scope, current))
         return [document_id for document_id in gone if await self.delete(document_id, scope, ends=True)]
 
     async def _mark_retained(
@@ -202,7 +218,7 @@ class PostgresWriter(Store):
         The edition before a deleted one is valid again, unless `ends`.
         """
         async with self._database.connection("owner") as connection:
-            deleted = await _repeated(lambda: self._delete(connection, document_id, scope, ends=ends))
+            deleted = await repeated(lambda: self._delete(connection, document_id, scope, ends=ends))
         if deleted:
             await self._changed()
         return deleted
@@ -227,7 +243,7 @@ class PostgresWriter(Store):
         """Every so many segments and corrections, see whether there are too many."""
         self._changes += 1
         if self._changes % MOST_SEGMENTS == 0:
-            await merge(self._database, MOST_SEGMENTS)
+            await merge(self._database.unfenced, MOST_SEGMENTS)
 
     async def read_back(self, after: uuid.UUID | None, limit: int) -> list[Draft]:
         """The documents as they were written, in the order of their ids, from the first after `after`."""
@@ -239,12 +255,12 @@ class PostgresWriter(Store):
 
     async def recover(self) -> int:
         """Count the batches that a crash left uncounted; returns how many."""
-        return await recover(self._database)
+        return await recover(self._database.unfenced)
 
     async def tidy(self) -> None:
         """After a run of writes: what keeps the index quick."""
-        await tidy(self._database)
-        await make_files(self._database)
+        await tidy(self._database.unfenced)
+        await make_files(self._database.unfenced)
 
     async def forget_deleted(self) -> None:
         """Merge segments, and remove files, that contain documents deleted more than an hour ago."""
@@ -260,14 +276,14 @@ class PostgresWriter(Store):
         """
         locks = queries("locks")
         try:
-            await connection.execute(locks["session"], {"lock": uuid_key(segment_id)})
-            # No node of its documents is removed until the segment is counted.
-            await connection.execute(locks["session_shared"], {"lock": Lock.WRITERS})
-            await connection.execute(queries("session")["commit_before_disk"])
-            await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
-            yield
-            await connection.execute(queries("session")["reset_commit"])
-            await connection.execute(locks["release_all"])
+            async with connection.armed("batch"):
+                await connection.execute(locks["session"], {"lock": uuid_key(segment_id)})
+                # No node of its documents is removed until the segment is counted.
+                await connection.execute(locks["session_shared"], {"lock": Lock.WRITERS})
+                opened = {"segment_id": segment_id, "now": datetime.now(UTC)}
+                await connection.execute(self._sql["open_segment"], opened)
+                yield
+                await connection.execute(locks["release_all"])
         except BaseException:
             await connection.close()
             raise
@@ -289,12 +305,12 @@ class PostgresWriter(Store):
             async with connection.pipeline():
                 # Explicit, since everything that a pipeline sends at once would be one transaction.
                 if new:
-                    await connection.execute(session["begin"])
+                    await connection.begin()
                     await self._insert(connection, new, segment_id)
                     await connection.execute(session["commit"])
                 for document in documents:
                     if document.replaces or document.edition is not None:
-                        await connection.execute(session["begin"])
+                        await connection.begin()
                         await self._write_one(connection, document, segment_id, scope)
                         await connection.execute(session["commit"])
         except psycopg.Error:
@@ -309,7 +325,7 @@ class PostgresWriter(Store):
             async with connection.transaction():
                 await self._write_one(connection, replace(document, replaces=True), segment_id, scope)
 
-        await _repeated(write)
+        await repeated(write)
 
     async def _write_one(
         self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, scope: Scope
@@ -382,16 +398,6 @@ async def _move_imagined(connection: Connection, document_id: uuid.UUID) -> None
 
 async def _erase_imagined(connection: Connection, document_id: uuid.UUID) -> None:
     await connection.execute(queries("imagined")["erase_without_text"], {"document_id": document_id})
-
-
-async def _repeated(transaction: Callable[[], Awaitable[T]]) -> T:
-    """The result of a transaction, run again when another one held the same rows and was still open."""
-    for _ in range(CONTESTED_ATTEMPTS - 1):
-        try:
-            return await transaction()
-        except _CONTESTED:
-            continue
-    return await transaction()
 
 
 def _stays(superseded_from: date | None, current: Sequence[int]) -> bool:

@@ -1,8 +1,8 @@
 """The SQL statements of `sql/*.sql`, each under a `-- name:` line, and the advisory locks that they take.
 
 `:name` marks a parameter, which psycopg always sends apart from the text; `::type` casts are left alone. `{filters}`
-is replaced by conditions of `sql/filters.sql`, never by a value. Text under a `-- fragment:` line is part of the
-statements of the same file that name it in braces.
+is replaced by conditions of `sql/filters.sql`, never by a value; `{document_text}` by that of `sql/shared.sql`. Text
+under a `-- fragment:` line is part of the statements of the same file that name it in braces.
 
 Locks have every number once, in the key space of single 64-bit keys. The locks of documents and segments are in the
 same key space; their keys are taken from random identifiers (`uuid_key`). The lock of a work of regulations has such a
@@ -49,10 +49,6 @@ class Lock(IntEnum):
     """The creation of the index of mode strict: one process creates it."""
     REVIEW = 7_203_114_008
     """The waiting answers of the review queue: one is added at a time."""
-    VECTORS = 7_203_114_009
-    """Making the vectors of passages: one process at a time. Held by a connection while it works."""
-    VECTOR_SERVICE = 7_203_114_010
-    """Shared by the services, which make the vectors that other processes leave to them."""
 
 
 async def lock(connection: AsyncConnection[Any], key: int) -> None:
@@ -93,7 +89,11 @@ def queries(subject: str) -> dict[str, LiteralString]:
 
 
 def _statements(subject: str) -> dict[str, LiteralString]:
-    return statements("dtrag.adapters.postgres", f"sql/{subject}.sql")
+    text_of_document = statements("dtrag.adapters.postgres", "sql/shared.sql")["document_text"]
+    return {
+        name: text.replace("{document_text}", text_of_document)
+        for name, text in statements("dtrag.adapters.postgres", f"sql/{subject}.sql").items()
+    }
 
 
 def condition(filters: Iterable[str]) -> LiteralString:

@@ -23,7 +23,8 @@ SEPARATOR = "\x1e"
 _DOCUMENT = (
     "document_id", "source_id", "source_uri", "title", "content_type", "language", "node_id", "metadata", "text",
     "chunks", "characters", "fingerprint", "segment_id", "processed_at", "source_path", "search_name", "sort_title",
-    "work_code", "work_name", "work_id", "effective_from", "ends_on", "article_dates", "repeals", "retained",
+    "personal_data", "work_code", "work_name", "work_id", "effective_from", "ends_on", "article_dates", "repeals",
+    "retained",
 )  # fmt: skip
 _PASSAGE = (
     "passage_of", "ordinal", "passage_node", "start", "end", "passage", "breadcrumb", "facts",
@@ -81,12 +82,13 @@ def _document_row(document: IndexedDocument, segment_id: uuid.UUID, now: datetim
         document.source_path,
         search_name(parsed.title, document.source_uri, document.source_path),
         sort_title(parsed.title),
+        document.personal_data,
         *_edition_columns(document.edition),
     )
 
 
 def _stored_text(document: IndexedDocument) -> str:
-    """What of the text no passage contains (SQL function `document_text`).
+    """What of the text no passage contains (`document_text` in sql/shared.sql).
 
     All of it if a passage is no span of it, it contains the separator, or the length would not distinguish the two.
     """
@@ -180,4 +182,5 @@ def draft_of(row: DictRow, chunk_rows: Iterable[DictRow]) -> Draft:
         b"",
         source_path=row["source_path"],
         edition=edition_of(row),
+        personal_data=row["personal_data"],
     )

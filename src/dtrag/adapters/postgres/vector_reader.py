@@ -109,6 +109,7 @@ class VectorReader:
         self._postings = postings
         self._epoch = -1
         self._spaces: dict[str, int] = {}
+        self._change = 0
         self._blocks: list[VectorBlock] = []
         self._newest: list[VectorBlock] = []
         self._complete = self._missed = False
@@ -124,13 +125,14 @@ class VectorReader:
             return
         self._spaces = {row["id"]: row["space"] for row in await fetch(connection, queries("vectors")["spaces"])}
         epoch, change = int(settings.get(EMPTIED, 0)), int(settings.get("vectors", 0))
+        self._change = change
         if epoch != self._epoch:
             blocks = await asyncio.to_thread(_opened, files, epoch, change)
             self._epoch, self._blocks, self._newest = epoch, blocks, []
         if self._storing is not None and not self._complete:
             self._missed = True
             return
-        read = await _read(connection, self._end(), READ_AT_ONCE, centres_of([*self._blocks, *self._newest]))
+        read = await _read(connection, self._end(), change, READ_AT_ONCE, centres_of([*self._blocks, *self._newest]))
         if read is not None:
             self._newest.append(read)
             if self._storing is None and len(self._newest) > 1:
@@ -265,7 +267,7 @@ class VectorReader:
                 self._missed = False
                 async with self._database.own_connection("search") as connection:
                     end = blocks[-1].upto if blocks else START
-                    read = await _read(connection, end, FILLED_AT_ONCE, centres_of(blocks))
+                    read = await _read(connection, end, self._change, FILLED_AT_ONCE, centres_of(blocks))
                 newest = [] if read is None else [read]
                 if not self._missed and sum(map(len, newest)) < WRITTEN_FROM:
                     break
@@ -296,9 +298,11 @@ class VectorReader:
             self._blocks = [written if other is block else other for other in self._blocks]
 
 
-async def _read(connection: Connection, after: Position, limit: int, centres: Centres) -> VectorBlock | None:
-    """The next vectors in the database, at most `limit`; None when there are none."""
-    values = {**position_values(after), "limit": limit}
+async def _read(
+    connection: Connection, after: Position, until: int, limit: int, centres: Centres
+) -> VectorBlock | None:
+    """The next vectors in the database, until a change, at most `limit`; None when there are none."""
+    values = {**position_values(after), "until": until, "limit": limit}
     cursor = await connection.execute(queries("search")["vectors_after"], values, binary=True)
     row = await cursor.fetchone()
     records = bytes(row["records"]) if row else b""

@@ -1,4 +1,4 @@
-"""Cross-encoders: one number for a pair of query and passage, by onnxruntime (adapters/pair_model.py) or fastembed.
+"""Cross-encoders: the relevance of a passage to a query, by onnxruntime (adapters/pair_model.py) or fastembed.
 
 Fastembed needs `dtrag[fastembed]` and downloads nothing: for machines that share its cache with other programs.
 """
@@ -8,50 +8,39 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dtrag.adapters.pair_model import PairModel, readable
+from dtrag.adapters.onnx_model import DIR, in_order, readable
+from dtrag.adapters.pair_model import PairModel, share_of
 from dtrag.errors import InvalidInput, ModelDamaged, ModelNotFound
 
-_TRIAL = ("how long is parental leave", "Parental leave lasts three years.")
+RELEVANT = ("relevant", "relevance", "label_1", "true", "yes", "positive", "entailment", "1")
+"""Labels of the output that counts, of a model with two classes; without such a label it is the second one."""
 
 
 class CrossEncoder:
     """Blocking, CPU-bound, safe to call from several threads at once."""
 
     def __init__(
-        self, folder: Path, *, name: str, languages: frozenset[str] = frozenset({"*"}), threads: int = 1
+        self, place: str | Path, *, name: str, languages: frozenset[str] = frozenset({"*"}), threads: int = 1
     ) -> None:
         self.id = name
         self.languages = languages
         self._threads = max(1, threads)
         try:
-            self._model = PairModel(folder)
-            self._output(*_TRIAL)  # one pair, so that a graph which cannot be run is known now
+            self._model = PairModel(place, RELEVANT, second=True)
         except Exception as error:  # the boundary: both libraries raise plain `Exception` for a bad file
             reason = " ".join(str(error).split())[:200]
-            raise ModelDamaged(f"The reranker {name!r} in {folder} cannot be used: {reason}. {again(name)}") from error
+            raise ModelDamaged(f"The reranker {name!r} in {place} cannot be used: {reason}. {again(name)}") from error
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float] | None:
         """See `Reranker`."""
-        readable_query = readable(query)
         return score_pairs(
-            lambda text: self._output(readable_query, readable(text)),
-            texts,
-            deadline,
-            threads=self._threads,
-            name=self.id,
+            lambda text: self._model.logit(query, text), texts, deadline, threads=self._threads, name=self.id
         )
-
-    def _output(self, query: str, text: str) -> float:
-        numbers = self._model.outputs(query, text)
-        if len(numbers) != 1:
-            raise ValueError(f"it gives {len(numbers)} numbers a pair, not one")
-        return numbers[0]
 
 
 _FARTHEST = 20.0
@@ -70,25 +59,22 @@ def score_pairs(
     def score(text: str) -> float | None:
         return sigmoid(output(text), name) if time.monotonic() < deadline else None
 
-    workers = min(threads, len(texts))
-    if workers > 1:
-        with ThreadPoolExecutor(workers, thread_name_prefix="rerank-pair") as pool:
-            scores = list(pool.map(score, texts))
-    else:
-        scores = [score(text) for text in texts]
-    done = [value for value in scores if value is not None]
+    done = [value for value in in_order(score, texts, threads, "rerank-pair") if value is not None]
     return done if len(done) == len(texts) and time.monotonic() < deadline else None
 
 
 def sigmoid(output: float, name: str) -> float:
     """1 / (1 + exp(-output)), strictly inside (0, 1). Raises `ModelDamaged` for NaN and infinities."""
-    if not math.isfinite(output):
+    share = share_of(output, _FARTHEST)
+    if math.isnan(share):
         raise ModelDamaged(f"The reranker {name!r} gave a score that is not a number. {again(name)}")
-    return 1.0 / (1.0 + math.exp(-min(_FARTHEST, max(-_FARTHEST, output))))
+    return share
 
 
 def again(name: str) -> str:
     """What to do about a model that does not work."""
+    if name.startswith(DIR):
+        return "Correct the folder, or do without: DTRAG_RERANKER=none"
     return f"Fetch it again with: dtrag models pull {name}, or do without: DTRAG_RERANKER=none"
 
 

@@ -24,7 +24,8 @@ from dtrag.adapters.model_files import (
     state_of,
     verify,
 )
-from dtrag.adapters.pair_model import CONFIG, TOKENIZER, WEIGHTS, available
+from dtrag.adapters.onnx_model import CONFIG, DIR, TOKENIZER, WEIGHTS, ModelFolder
+from dtrag.adapters.pair_model import available
 from dtrag.adapters.rerankers import cross_encoder as fastembed
 from dtrag.adapters.rerankers.cross_encoder import CrossEncoder
 from dtrag.errors import DtragError, InvalidInput, ModelDamaged, ModelNotFound
@@ -123,7 +124,7 @@ _ANY = frozenset({"*"})
 
 
 def choose(settings: Settings) -> Reranker | None:
-    """`auto`: the first known cross-encoder in the model folder, else None. A name or a folder: that one.
+    """`auto`: the first known cross-encoder in the model folder, else None. A name, a folder or `dir:PATH`: that one.
 
     Checks file names only; the model loads at its first use. Raises `InvalidInput` for an unknown name and a licence
     that forbids commercial use, `ModelNotFound` for a model that is not on this machine.
@@ -134,10 +135,11 @@ def choose(settings: Settings) -> Reranker | None:
     if name == "auto":
         here = (_local(model.name, settings) for model in PUBLISHED)
         return next((model for model in here if model is not None), None)
-    folder = Path(name).expanduser()
-    reranker: Reranker | None = None if folder.is_absolute() else _local(name, settings)
-    if reranker is None and name and folder.is_dir():
-        reranker = _in_folder(folder, settings)
+    folder = Path(name.removeprefix(DIR)).expanduser()
+    named = name.startswith(DIR)
+    reranker: Reranker | None = None if named or folder.is_absolute() else _local(name, settings)
+    if reranker is None and (named or (name and folder.is_dir())):
+        reranker = _in_folder(folder, settings, DIR if named else "")
     if reranker is None:
         reranker = _cached(name, settings)
     if reranker is None:
@@ -145,13 +147,15 @@ def choose(settings: Settings) -> Reranker | None:
     return reranker
 
 
-def _in_folder(folder: Path, settings: Settings) -> RerankerOnDemand:
-    if not available(folder):
+def _in_folder(folder: Path, settings: Settings, prefix: str) -> RerankerOnDemand:
+    try:
+        files = ModelFolder.at(folder)
+    except ValueError as error:
         raise ModelNotFound(
-            f"DTRAG_RERANKER is the folder {folder}, which has no {WEIGHTS} and {TOKENIZER}. Put both there, or name a "
-            f"model: {', '.join(model.name for model in PUBLISHED)}."
-        )
-    name = folder.resolve().name
+            f"DTRAG_RERANKER is the folder {folder}, which cannot be used: {error}. It needs {WEIGHTS} and "
+            f"{TOKENIZER}; or name a model: {', '.join(model.name for model in PUBLISHED)}."
+        ) from error
+    name = f"{prefix}{files.folder.resolve().name}"
     return RerankerOnDemand(name, _ANY, lambda: CrossEncoder(folder, name=name, threads=settings.embed_threads))
 
 

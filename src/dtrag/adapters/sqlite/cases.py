@@ -42,6 +42,7 @@ from dtrag.core.cases.case import (
 from dtrag.core.cases.index import CaseEntry, CaseIndex, admits
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
+from dtrag.core.text.personal_data_policy import OFF, PersonalDataPolicy
 from dtrag.errors import DatabaseUnavailable, StorageFull
 
 T = TypeVar("T")
@@ -68,9 +69,16 @@ class _WaitingLog:
 class SqliteCases:
     """The cases in the file `cbr_system.db` of a folder. It is opened at the first use."""
 
-    def __init__(self, folder: Path, visible: Visible = no_documents, *, cache_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        visible: Visible = no_documents,
+        *,
+        cache_seconds: float = 0.0,
+        personal_data: PersonalDataPolicy = OFF,
+    ) -> None:
         self.folder = folder
-        self._file = CaseFile(folder)
+        self._file = CaseFile(folder, personal_data)
         self._visible = visible
         self._index = CaseIndex(cache_seconds=cache_seconds)
         self._waiting: deque[_WaitingLog] = deque()

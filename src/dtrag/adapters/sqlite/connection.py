@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from dtrag.adapters.case_codec import NAMES, NODES, PASSAGES, CaseCodec, ColumnF
 from dtrag.adapters.sql_files import statements
 from dtrag.concurrency import DaemonThreads
 from dtrag.core.cases.case import CaseLog, CitedPassage
+from dtrag.core.text.personal_data_policy import OFF, PersonalDataPolicy
 from dtrag.core.version import __version__
 from dtrag.errors import DatabaseUnavailable, SchemaTooNew, StorageFull
 
@@ -27,15 +28,52 @@ BUSY_S = 10.0
 SQL = statements("dtrag.adapters.sqlite", "cases.sql")
 
 
-def connect(folder: Path) -> sqlite3.Connection:
+class _Masking(sqlite3.Connection):
+    """Masks the texts of all parameters; of JSON its texts."""
+
+    policy = OFF
+
+    def execute(self, statement: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """See `sqlite3.Connection`."""
+        return super().execute(statement, self._masked(parameters))
+
+    def executemany(self, statement: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        """See `sqlite3.Connection`."""
+        return super().executemany(statement, map(self._masked, parameters))
+
+    def _masked(self, parameters: Any) -> Any:
+        if not isinstance(parameters, Mapping):
+            return parameters
+        return {name: self._text(value) if isinstance(value, str) else value for name, value in parameters.items()}
+
+    def _text(self, text: str) -> str:
+        if text[:1] in ("[", "{"):
+            try:
+                value = json.loads(text)
+            except ValueError:
+                return self.policy.masked(text)
+            masked = self.policy.masked_value(value)
+            return text if masked == value else _json(masked)
+        return self.policy.masked(text)
+
+
+def connect(folder: Path, personal_data: PersonalDataPolicy = OFF) -> sqlite3.Connection:
     """A connection to the file in the folder, which is created if it is missing, with the whole schema.
 
-    Outside of an explicit transaction every statement is one of its own. Raises `DatabaseUnavailable`, and
-    `SchemaTooNew` for a file of a later version.
+    `personal_data` is masked in what is written, if so decided. Outside of an explicit transaction every statement is
+    one of its own. Raises `DatabaseUnavailable`, and `SchemaTooNew` for a file of a later version.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(folder / FILE, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            folder / FILE,
+            timeout=BUSY_S,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=_Masking if personal_data.masks else sqlite3.Connection,
+        )
+        if isinstance(connection, _Masking):
+            connection.policy = personal_data
     except (OSError, sqlite3.Error) as error:
         raise DatabaseUnavailable(
             f"The case memory in {folder} cannot be opened: {error}. Check the folder of CBR_DATA_DIR."
@@ -119,8 +157,9 @@ def translated(error: sqlite3.Error, folder: Path) -> DatabaseUnavailable | Stor
 class CaseFile:
     """The file in one folder. It is opened at the first use, and closed by `close` or with the object."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, personal_data: PersonalDataPolicy = OFF) -> None:
         self.folder = folder
+        self._personal_data = personal_data
         self._thread = DaemonThreads(1, "dtrag-cases")
         self._connection: sqlite3.Connection | None = None
 
@@ -130,7 +169,7 @@ class CaseFile:
 
     def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._connection is None:
-            self._connection = connect(self.folder)
+            self._connection = connect(self.folder, self._personal_data)
             weakref.finalize(self, self._connection.close)
         try:
             return work(self._connection)

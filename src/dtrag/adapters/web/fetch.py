@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 REDIRECTS = 3
 CONNECT_SECONDS = 3.0
 """For one address; then the next one is tried, while there is time."""
-_MOVED = frozenset({301, 302, 303, 307, 308})
+MOVED = frozenset({301, 302, 303, 307, 308})
 _KEEPS_METHOD = frozenset({307, 308})
 _HARMLESS = frozenset({"accept", "accept-language"})
 _FIXED_HEADERS = {"User-Agent": "dtrag", "Accept-Encoding": "identity", "Connection": "close"}
@@ -68,8 +68,9 @@ class WebFetcher:
         types: frozenset[str],
     ) -> WebReply:
         for _ in range(REDIRECTS + 1):
-            reply, location = await _exchange(transport, request, destination, most, types)
-            if reply.status not in _MOVED or not location:
+            reply = await _exchange(transport, request, destination, most, types)
+            location = reply.headers.get("location", "")
+            if reply.status not in MOVED or not location or not request.follow:
                 return reply
             request, destination = self._redirected(request, destination, reply.status, location)
         raise FetchFailed(host=destination.host, reason=f"it redirects more than {REDIRECTS} times.")
@@ -92,8 +93,8 @@ class WebFetcher:
 
 async def _exchange(
     transport: GuardedTransport, request: WebRequest, destination: Destination, most: int, types: frozenset[str]
-) -> tuple[WebReply, str]:
-    """One response without following a redirect, and its Location header. Only that of a success has a body."""
+) -> WebReply:
+    """One response without following a redirect. Only a success has a body."""
     import httpx2
 
     try:
@@ -113,7 +114,8 @@ async def _exchange(
         raise FetchFailed(host=destination.host, reason="its response is not valid HTTP.") from error
     except httpx2.TransportError as error:
         raise FetchFailed(host=destination.host, reason="the connection broke.") from error
-    return WebReply(response.status_code, request.url, content_type, body), _header(response, "location")
+    headers = {name.lower(): _header(response, name) for name in response.headers}
+    return WebReply(response.status_code, request.url, content_type, body, headers)
 
 
 def _http_request(request: WebRequest, destination: Destination, types: frozenset[str]) -> httpx2.Request:

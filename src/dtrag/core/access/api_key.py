@@ -14,12 +14,14 @@ import re
 import secrets
 import string
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from dtrag.core.access.scope import Access, Grant
 from dtrag.core.response import Moment, response
+from dtrag.core.source_rights import shown
 
 PREFIX_LENGTH = 8
 _PLAIN = string.ascii_letters + string.digits
@@ -28,14 +30,16 @@ _NO_KEY = hashlib.sha256(secrets.token_bytes(32)).digest()
 
 State = Literal["valid", "expired", "revoked"]
 Role = Literal["public", "reader", "editor", "admin"]
-Need = Literal["ask", "read", "write", "admin"]
+Need = Literal["ask", "browse", "read", "write", "admin"]
+"""ask: an agent; browse: search, ask and read documents; read: and what belongs to a key, such as conversations."""
 ROLES: tuple[Role, ...] = get_args(Role)
-_ALLOWED: dict[Role, frozenset[Need]] = {
-    "public": frozenset({"ask"}),
-    "reader": frozenset({"ask", "read"}),
-    "editor": frozenset({"ask", "read", "write"}),
-    "admin": frozenset({"ask", "read", "write", "admin"}),
+_ALLOWED: Mapping[Role, frozenset[Need]] = {
+    "reader": frozenset({"ask", "browse", "read"}),
+    "editor": frozenset({"ask", "browse", "read", "write"}),
+    "admin": frozenset({"ask", "browse", "read", "write", "admin"}),
 }
+PUBLIC_ID = uuid.UUID("00000000-0000-8000-8000-000000000001")
+"""Stands for the id of a key where callers without one are counted or recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,8 @@ class KeyView:
     """The only agent that a public key may ask; null for other keys."""
     origins: tuple[str, ...]
     """Origins of the pages on which a public key may be used; [] for any client."""
+    principals: tuple[str, ...]
+    """Users of sources as whom its caller reads, such as posix/kim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +99,7 @@ class Key:
     """A stored key. `grant` None: the whole tree; `rate` in requests per minute; `digest` is that of the secret.
 
     A key with the role `public` may only ask the agent `agent_id`, whose branches are its grant, and from a browser
-    only on pages of `origins`.
+    only on pages of `origins`. `principals` are the users of sources as whom its caller reads.
     """
 
     key_id: uuid.UUID
@@ -109,6 +115,7 @@ class Key:
     last_used_at: datetime.datetime | None = None
     agent_id: uuid.UUID | None = None
     origins: tuple[str, ...] = ()
+    principals: tuple[str, ...] = ()
 
     def state(self, now: datetime.datetime) -> State:
         """Its state at that time."""
@@ -119,7 +126,8 @@ class Key:
     def caller(self) -> Caller:
         """The caller that sends it. Only administrators with the whole tree see folders of the server."""
         grants = () if self.grant is None else (self.grant,)
-        access = Access(grants, server_paths=self.role == "admin" and not grants)
+        all_of_it = self.role == "admin" and not grants
+        access = Access(grants, server_paths=all_of_it, principals=None if all_of_it else self.principals)
         return Caller(self.name, self.role, access, self.key_id, self.agent_id)
 
     def view(self, now: datetime.datetime) -> KeyView:
@@ -137,6 +145,7 @@ class Key:
             last_used_at=self.last_used_at,
             agent_id=str(self.agent_id) if self.agent_id else None,
             origins=self.origins,
+            principals=tuple(map(shown, self.principals)),
         )
 
 
@@ -167,7 +176,7 @@ def opens(secret: str, key: Key | None) -> bool:
 class Caller:
     """A caller. `name` is that of the key, or `local` when no keys are configured; then `key_id` is None.
 
-    `agent_id` is the only agent that a public key may ask.
+    `agent_id` is the only agent that a public key may ask. Without one, a caller with the role `public` has no key.
     """
 
     name: str
@@ -185,12 +194,19 @@ class Caller:
         """The same caller reading regulations as of a day; None changes nothing."""
         return replace(self, access=self.access.at(as_of))
 
+    @property
+    def keyless(self) -> bool:
+        """Whether it is one of the callers without a key to whom some branches are public."""
+        return self.key_id == PUBLIC_ID
+
     def may(self, need: Need) -> bool:
         """Whether the role permits it."""
+        if self.role == "public":
+            return need == ("browse" if self.agent_id is None else "ask")
         return need in _ALLOWED[self.role]
 
 
-LOCAL = Caller("local", "admin", Access())
+LOCAL = Caller("local", "admin", Access(principals=None))
 """The command line, and every client of the service while no key is configured."""
 
 

@@ -1,15 +1,17 @@
-"""Entries of the audit log, their canonical bytes, and the hash chain that reveals changes."""
+"""Entries of the audit log, their canonical bytes, the hash chain that reveals changes, and reported deletions."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
 from dtrag.core.access.scope import AnchorRow
+from dtrag.core.documents import uuid_or_none
 from dtrag.core.response import TEXT, Moment, Written, response
 from dtrag.errors import InvalidInput
 
@@ -222,3 +224,59 @@ def verify(rows: Iterable[AuditRow], after: ChainHead = START) -> ChainVerdict:
             return ChainVerdict(False, head, row.number, f"line {row.number} is not what was written")
         head = ChainHead(row.number, row.hash)
     return ChainVerdict(True, head)
+
+
+OF_DOCUMENTS = (
+    "documents.delete",
+    "documents.prune",
+    "documents.prune_editions",
+    "DELETE /documents/{document_id:path}",
+)
+OF_KEYS = ("keys.revoke",)
+ACTIONS = (*OF_DOCUMENTS, *OF_KEYS)
+"""Actions of the audit log whose subjects are deleted documents or revoked keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """Ids of deleted documents and of revoked keys."""
+
+    documents: frozenset[uuid.UUID] = frozenset()
+    keys: frozenset[uuid.UUID] = frozenset()
+
+    @classmethod
+    def of(cls, lines: Iterable[Mapping[str, Any]]) -> Deletions:
+        """From lines of the audit log: their `action`, `subjects` and, if they have it, `decision`."""
+        documents: set[uuid.UUID] = set()
+        keys: set[uuid.UUID] = set()
+        for line in lines:
+            if line["action"] in ACTIONS and line.get("decision", "done") == "done":
+                ids = {key for subject in line["subjects"] if (key := uuid_or_none(subject)) is not None}
+                (keys if line["action"] in OF_KEYS else documents).update(ids)
+        return cls(frozenset(documents), frozenset(keys))
+
+    def __or__(self, other: Deletions) -> Deletions:
+        return Deletions(self.documents | other.documents, self.keys | other.keys)
+
+
+def read_lines(text: Iterable[str], after: ChainHead) -> Deletions:
+    """Of the lines behind `after` in an exported audit log, JSON lines as `dtrag export` writes them.
+
+    Raises `InvalidInput` for other lines, and for the log of another database.
+    """
+    later: list[dict[str, Any]] = []
+    for number, written in enumerate(text, 1):
+        try:
+            line = json.loads(written)
+            position, digest, _, _ = line["number"], bytes.fromhex(line["hash"]), line["action"], line["subjects"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(
+                f"Line {number} of the deletions is not a line of the audit log. `dtrag export` writes audit.jsonl."
+            ) from error
+        if position == after.number and digest != after.hash:
+            raise InvalidInput(
+                f"The deletions are of another database: line {position} of their audit log is not that of the backup."
+            )
+        if position > after.number:
+            later.append(line)
+    return Deletions.of(later)

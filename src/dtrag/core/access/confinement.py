@@ -38,6 +38,9 @@ def bounded(scope: Viewer | None = None) -> Viewer:
 
 def _both(first: Viewer, second: Viewer) -> Viewer:
     if isinstance(first, Access) and isinstance(second, Access):
-        grants = tuple(dict.fromkeys((*first.grants, *second.grants)))
-        return Access(grants, first.server_paths and second.server_paths, first.as_of or second.as_of)
+        ends = {first.principals, second.principals} - {None}  # None restricts nothing
+        if len(ends) < 2:
+            grants = tuple(dict.fromkeys((*first.grants, *second.grants)))
+            paths = first.server_paths and second.server_paths
+            return Access(grants, paths, first.as_of or second.as_of, next(iter(ends), None))
     return Intersection(first, second)

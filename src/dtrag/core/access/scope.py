@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any, TypedDict
 
-from dtrag.core.taxonomy.tree import MAX_DEPTH, CategoryPath, Taxonomy
+from dtrag.core.taxonomy.tree import MAX_DEPTH, UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput
 
@@ -150,11 +150,15 @@ class Access:
 
     Without grants it is the whole tree. Each read resolves it with the version of the tree that it reads, so that a
     result never mixes two versions. `server_paths` and `as_of` as in `Scope`.
+
+    In categories that the rights of a source restrict, it is what one of the users `principals` may read there; None:
+    everything, for administrators of the whole tree.
     """
 
     grants: tuple[Grant, ...] = ()
     server_paths: bool | None = field(default=None, compare=False)
     as_of: date | None = None
+    principals: tuple[str, ...] | None = ()
 
     def __post_init__(self) -> None:
         if self.server_paths is None:
@@ -170,12 +174,13 @@ class Access:
 
     def resolved(self, taxonomy: Taxonomy) -> Scope:
         """The nodes in this version of the tree."""
-        if len(self.grants) == 1:
-            return Scope(self.grants[0].nodes(taxonomy), self.server_paths, self.as_of)
-        scope = Scope(None, self.server_paths, self.as_of)
+        nodes: frozenset[int] | None = None
         for grant in self.grants:
-            scope = scope.narrowed(grant.nodes(taxonomy))
-        return scope
+            granted = grant.nodes(taxonomy)
+            nodes = granted if nodes is None else nodes & granted
+        if self.principals is not None and (hidden := taxonomy.hidden_from(self.principals)):
+            nodes = (frozenset((*taxonomy.nodes, UNCLASSIFIED)) if nodes is None else nodes) - hidden
+        return Scope(nodes, self.server_paths, self.as_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +219,19 @@ CONTENT_TYPES = frozenset(
         "application/pdf",
         "application/json",
         "application/hwp+zip",
+        "application/vnd.hancom.hml",
+        "application/vnd.hancom.hwp",
+        "application/vnd.ms-excel",
+        "application/vnd.oasis.opendocument.spreadsheet",
+        "application/vnd.oasis.opendocument.text",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "application/xml",
+        "image/jpeg",
+        "image/png",
+        "image/tiff",
+        "message/rfc822",
     }
 )
 _PATH_KEYS = ("taxonomy_paths", "allowed_category_paths", "canonical_in")

@@ -1,4 +1,4 @@
-"""Effects of a new version of the category tree: moved documents, and changed access of keys and agents."""
+"""Effects of a new version of the category tree: moved documents, and changed access of keys, agents and the public."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class TreeVersion:
 
 @dataclass(frozen=True, slots=True)
 class Grantee:
-    """A key or an agent; `grant` None is the whole tree."""
+    """A key, an agent or the public; `grant` None is the whole tree."""
 
-    kind: Literal["key", "agent"]
+    kind: Literal["key", "agent", "public"]
     name: str
     grant: Grant | None
 
@@ -83,14 +83,14 @@ class Moved(PathChange):
 
 @dataclass(frozen=True, slots=True)
 class AccessChange:
-    """The documents that a key or an agent gains and loses."""
+    """The documents that a key, an agent or the public gains and loses."""
 
     __pydantic_config__ = response("ReachShape")
 
-    kind: Literal["key", "agent"]
-    """key or agent."""
+    kind: Literal["key", "agent", "public"]
+    """key, agent, or public: callers without a key."""
     name: str
-    """Its name."""
+    """Name of the key or agent; public."""
     gained: int
     """Documents that become visible to it."""
     lost: int
@@ -99,6 +99,9 @@ class AccessChange:
     """Examples of gained documents."""
     losses: tuple[Example, ...]
     """Examples of lost documents."""
+
+    def __str__(self) -> str:
+        return self.name if self.kind == "public" else f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ class Preview:
     moved: tuple[Moved, ...]
     """Moved documents by category."""
     access: tuple[AccessChange, ...]
-    """Keys and agents whose access changes."""
+    """Keys, agents and the public, as far as their access changes."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "documents", sum(row.documents for row in self.moved))

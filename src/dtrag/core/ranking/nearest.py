@@ -157,7 +157,7 @@ def _last(scores: Sequence[NDArray[_Float]], limit: int) -> float:
 
 def _closest(distances: NDArray[np.uint16], most: int) -> Rows:
     """The places of the `most` smallest, ascending; of those equal to the last one at most three times as many."""
-    last = np.partition(distances, most - 1)[most - 1]
+    last = np.bincount(distances).cumsum().searchsorted(most)
     places = np.flatnonzero(distances <= last)
     if len(places) <= 3 * most:
         return places

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dtrag.core.source_rights import SourceAccess
 from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
 
@@ -91,24 +92,25 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Taxonomy:
-    """One version of the tree, with look-ups by path and by node."""
+    """One version of the tree, with look-ups by path and by node; `sources` restricts some of its categories."""
 
     version: str
     nodes: Mapping[int, Node] = field(default_factory=dict)
     children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    sources: Sequence[SourceAccess] = ()
     known: dict[Hashable, frozenset[int]] = field(default_factory=dict, compare=False, repr=False)
-    """Cache: nodes of grants in this version."""
+    """Cache: nodes of grants in this version, and nodes hidden from users of sources."""
     versions_seen: dict[frozenset[int], str] = field(default_factory=dict, compare=False, repr=False)
     """Cache: nodes of a scope -> the version for display in it (`core/access/visible_tree.py::seen_version`)."""
 
     @classmethod
-    def of(cls, version: str, nodes: Iterable[Node]) -> Taxonomy:
+    def of(cls, version: str, nodes: Iterable[Node], sources: Sequence[SourceAccess] = ()) -> Taxonomy:
         """Index the nodes of a version."""
         by_id = {node.node_id: node for node in nodes}
         children: dict[int, dict[str, int]] = {}
         for node in by_id.values():
             children.setdefault(node.parent_id, {})[node.key] = node.node_id
-        return cls(version, by_id, children)
+        return cls(version, by_id, children, sources)
 
     def find(self, path: CategoryPath) -> int | None:
         """The node at `path`, or None."""
@@ -138,6 +140,17 @@ class Taxonomy:
                 with_ancestors.add(current)
                 current = self.nodes[current].parent_id
         return frozenset(with_ancestors)
+
+    def hidden_from(self, principals: tuple[str, ...]) -> frozenset[int]:
+        """The categories that the rights of sources keep from a caller who is these users there."""
+        if not self.sources:
+            return frozenset()
+        hidden = self.known.get(principals)
+        if hidden is None:
+            branches = (self.subtree(node) for source in self.sources for node in source.rights)
+            admitted = (source.admitted(principals) for source in self.sources)
+            hidden = self.known[principals] = frozenset[int]().union(*branches).difference(*admitted)
+        return hidden
 
     def subtree(self, node_id: int) -> frozenset[int]:
         """The node and its descendants."""

@@ -17,6 +17,7 @@ CIRCLED = re.compile(r"[①-⑳]")
 PARAGRAPH = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
 WORD = re.compile(r"\S+")
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+CHUNK_ID = re.compile(rf"{UUID.pattern}:\d{{1,9}}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

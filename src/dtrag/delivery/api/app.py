@@ -33,13 +33,18 @@ from dtrag.delivery.api.routes import (
     cbr,
     chat,
     conversations,
+    dify,
     documents,
+    embeddings,
     filters,
     health,
+    jobs,
     keys,
+    mcp,
     openai,
     page,
     regulations,
+    responses,
     review,
     search,
     taxonomy,
@@ -50,6 +55,7 @@ from dtrag.delivery.api.routing import failures
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.stored_settings import unused_settings
 from dtrag.isolation.runs import IsolationRuns
+from dtrag.ports import Embedder
 from dtrag.settings import Settings, unknown_variables
 
 _LOG = logging.getLogger(__name__)
@@ -70,6 +76,7 @@ KEYED_ROUTES = (
     conversations.trace_router,
     uploads.router,
     documents.router,
+    jobs.router,
     regulations.router,
     review.router,
     cbr.router,
@@ -84,6 +91,10 @@ KEYED_ROUTES = (
     settings_routes.router,
     page.docs_router,
     openai.router,
+    responses.router,
+    embeddings.router,
+    dify.router,
+    mcp.router,
 )
 """Routes that need a key where keys are required, and are limited in rate."""
 
@@ -125,13 +136,14 @@ def _named_by_title(described: dict[str, Any]) -> dict[str, Any]:
     return {**described, "paths": renamed(described["paths"]), "components": {"schemas": used}}
 
 
-def create_app(settings: Settings, counts: Counts | None = None) -> FastAPI:
+def create_app(settings: Settings, counts: Counts | None = None, embedder: Embedder | None = None) -> FastAPI:
     """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it.
 
-    `counts` has the limits and metrics of all processes of the service; None: there is only this one.
+    `counts` has the limits and metrics of all processes of the service; None: there is only this one. `embedder` is
+    that of the settings where it is loaded.
     """
     public = origins_of(settings.public_origins, PUBLIC)
-    service = Service(settings, counts=counts or Counts(), public_origins=public)
+    service = Service(settings, counts=counts or Counts(), public_origins=public, embedder=embedder)
     api = _Api(
         title="dtrag",
         version=__version__,
@@ -180,6 +192,7 @@ def _middleware(service: Service, origins: PageOrigins) -> list[Middleware]:
             sessions=lambda: service.app.sessions,
             limits=service.limits,
             origins=origins,
+            public=lambda: service.app.public,
         ),
         Middleware(BodyLimit, limit=_limits(settings)),
     ]
@@ -189,11 +202,12 @@ def _middleware(service: Service, origins: PageOrigins) -> list[Middleware]:
 async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
     service: Service = api.state.service
     settings = service.settings
-    async with error_reports(settings.sentry_dsn, __version__), open_app(settings) as service.opened:
+    async with error_reports(settings.sentry_dsn, __version__), open_app(settings, service.embedder) as service.opened:
         service.opened.on_search = service.telemetry.searches.record
         service.opened.on_debate = service.telemetry.debates.record
         service.opened.tools.on_executed = service.telemetry.tools.record
-        service.opened.pipeline.on_answer = service.telemetry.pipeline.record
+        for pipeline in filter(None, (service.opened.pipeline, service.opened.public_pipeline)):
+            pipeline.on_answer = service.telemetry.pipeline.record
         service.opened.cases.on_suggestion = service.telemetry.cases.suggested
         service.opened.feedback.on_rating = service.telemetry.pipeline.rated
         service.opened.cases.on_feedback = service.telemetry.cases.voted
@@ -203,13 +217,13 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         await _warn_of_settings(service.opened)
         upload_folder = await asyncio.to_thread(uploads.UploadFolder.open, service.settings.data_dir)
         service.uploads = upload_folder.path
-        filling = asyncio.create_task(service.opened.vectors.serve())
+        working = asyncio.create_task(service.opened.jobs.serve(service.uploads), name="jobs")
         forgetting = asyncio.create_task(_forget_deleted(service.opened), name="forget-deleted")
         try:
             yield
         finally:
             service.stopping = True
-            await cancelled(filling)
+            await cancelled(working)
             await cancelled(forgetting)
             await service.isolation.close()
             await asyncio.to_thread(upload_folder.close)
@@ -230,8 +244,11 @@ async def _warn_of_settings(app: App) -> None:
     """Log what other versions of dtrag set and this one ignores."""
     if names := unknown_variables():
         _LOG.warning("this version of dtrag has no setting %s: ignored", ", ".join(names))
-    for note in unused_settings((await app.index.snapshot()).settings):
+    snapshot = await app.index.snapshot()
+    for note in unused_settings(snapshot.settings):
         _LOG.warning(note)
+    if app.public is not None and (missing := app.public.grant.unresolved(snapshot.taxonomy)):
+        _LOG.warning("DTRAG_PUBLIC: there is no category %s, so it makes nothing public", ", ".join(map(str, missing)))
 
 
 def _limits(settings: Settings) -> Callable[[Scope], int]:

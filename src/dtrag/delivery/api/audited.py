@@ -20,7 +20,7 @@ from dtrag.core.access.scope import scope_rows
 from dtrag.counts import Counts
 from dtrag.delivery.api.clients import rate_limit
 from dtrag.delivery.api.errors import error_response
-from dtrag.delivery.api.permissions import SUPERVISED, Needs, is_page_file
+from dtrag.delivery.api.permissions import READING, SUPERVISED, Needs, is_page_file
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.governance.audit import Audit
 
@@ -44,7 +44,10 @@ def add_subjects(request: Request, ids: Iterable[str]) -> None:
 
 
 class Audited:
-    """Writes the line of a request when its response starts. If it cannot be written, the response is a 503."""
+    """Writes the line of a request when its response starts. If it cannot be written, the response is a 503.
+
+    `outcome` of the request's state is the status of what a protocol asked for inside of it, `audited` more details.
+    """
 
     def __init__(
         self, app: ASGIApp, audit: Callable[[], Audit], counts: Counts, monotonic: Callable[[], float] = time.monotonic
@@ -69,7 +72,7 @@ class Audited:
                 return
             if message["type"] == "http.response.start":
                 try:
-                    await self._write_line(scope, message["status"])
+                    await self._write_line(scope, scope["state"].get("outcome", message["status"]))
                 except DtragError as error:
                     unrecorded = True
                     await _refusal(error, _changes(scope))(scope, receive, send)
@@ -85,6 +88,7 @@ class Audited:
         caller = state.get("caller")
         actor = caller.name if isinstance(caller, Caller) else "anonymous"
         details: dict[str, object] = {"status": status, "request_id": logs.request_id.get()}
+        details |= state.get("audited", {})
         if state.get("from_owner"):
             details["local_socket"] = True
         if status in CHEAP_REFUSALS:
@@ -121,7 +125,7 @@ def _changes(scope: Scope) -> bool:
     if scope["method"] not in _CHANGING:
         return False
     needed = [depends.dependency for depends in getattr(scope.get("route"), "dependencies", ())]
-    return any(isinstance(need, Needs) and need.need not in {"ask", "read"} for need in needed)
+    return any(isinstance(need, Needs) and need.need not in READING for need in needed)
 
 
 def _refusal(error: DtragError, changes: bool) -> ASGIApp:

@@ -1,7 +1,8 @@
 """Authentication: every request needs a recognised key, or the session of one. Pure ASGI, before routes and bodies.
 
-While no key exists, only clients on this machine have access, to the whole tree; pages of other origins do not. The
-owner of the data folder, who uses its socket, needs no key.
+Where some branches are public, a caller without a key is `public`. Elsewhere, while no key exists, only clients on this
+machine have access, to the whole tree; pages of other origins do not. The owner of the data folder, who uses its
+socket, needs no key.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dtrag.delivery.api.permissions import is_open
 from dtrag.delivery.api.request_tasks import within
 from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, StaleSession, TooManyRequests, Unauthorized
 from dtrag.governance.api_keys import Keys, Sessions, SignedIn
+from dtrag.governance.public_access import PublicAccess
 
 COOKIE = "dtrag_session"
 """The cookie of the web page, with the token of its session."""
@@ -43,7 +45,11 @@ CHALLENGE = {"WWW-Authenticate": 'Basic realm="dtrag", charset="UTF-8"'}
 """A browser then prompts for name and password; the key is the password."""
 PAGE_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dtrag"'}
 """For requests of the web page, which has a sign-in of its own: the browser prompts for nothing."""
+PUBLIC_PAGE = (
+    "Pages of other origins may not ask here without a key. An administrator can list theirs in CORS_ALLOWED_ORIGINS."
+)
 WRONG_PAGE = "This key may not be used on a page of this origin. Use the key that was created for it."
+WHO = ("GET", "/session")
 UNLIMITED = frozenset({("DELETE", "/session")})
 """Requests that do not count against the rate of the key: everybody can sign out at any time."""
 NOT_LOCAL = (
@@ -67,8 +73,10 @@ class Authentication:
         sessions: Callable[[], Sessions],
         limits: RequestLimits,
         origins: PageOrigins,
+        public: Callable[[], PublicAccess | None],
     ) -> None:
         self._app = app
+        self._public = public
         self._keys = keys
         self._sessions = sessions
         self._limits = limits
@@ -83,7 +91,7 @@ class Authentication:
             await self._app(scope, receive, send)
             return
         try:
-            key = await self._recognised_in_time(scope)
+            key, allowance = await self._admitted_in_time(scope)
         except DtragError as error:
             if _may_be_short(scope, error):
                 if isinstance(error, DatabaseUnavailable):
@@ -94,11 +102,10 @@ class Authentication:
             return
         state = scope.setdefault("state", {})
         caller = state["caller"] = LOCAL if key is None else key.caller()
-        if key is None or (scope["method"], scope["path"]) in UNLIMITED:
+        if allowance is None:
             with confined(caller.access):
                 await self._app(scope, receive, send)
             return
-        allowance = self._limits.count_request(key)
         headers = _rate_headers(allowance)
         if allowance.wait_s:
             refusal = TooManyRequests(rate=allowance.limit, seconds=allowance.wait_s)
@@ -113,29 +120,47 @@ class Authentication:
         with confined(caller.access):
             await self._app(scope, receive, send_with_headers)
 
-    async def _recognised_in_time(self, scope: Scope) -> Key | None:
+    async def _admitted_in_time(self, scope: Scope) -> tuple[Key | None, Allowance | None]:
         if scope["path"] not in SHORT:
-            return await self._recognised(scope)
+            return await self._admitted(scope)
         try:
-            return await within(SHORT_PATIENCE_S, self._recognised(scope))
+            return await within(SHORT_PATIENCE_S, self._admitted(scope))
         except TimeoutError as error:
             raise DatabaseUnavailable(reason=f"it did not respond within {SHORT_PATIENCE_S:g} s.") from error
 
+    async def _admitted(self, scope: Scope) -> tuple[Key | None, Allowance | None]:
+        """The key of the request, and its allowance; None for what is not limited. Raises `DtragError`."""
+        key = await self._recognised(scope)
+        if key is None or (scope["method"], scope["path"]) in UNLIMITED:
+            return key, None
+        if (public := self._public()) is not None and key is public.key:
+            return key, await self._limits.count_public(scope, public.per_address, public.in_all)
+        return key, await self._limits.count_request(key)
+
     async def _recognised(self, scope: Scope) -> Key | None:
-        """The key of the request; None for the owner of the data folder, and for clients on this machine while no key
-        exists. Raises `DtragError`."""
-        if scope.get("state", {}).get("from_owner"):
-            return None
-        keys, headers = self._keys(), Headers(scope=scope)
+        """The key of the request, and what stands for one; None for the owner of the data folder, and for clients on
+        this machine while no key exists and nothing is public. Raises `DtragError`."""
+        keys, headers, public = self._keys(), Headers(scope=scope), self._public()
         sent, token = secret_of(headers), token_of(headers)
-        if not await keys.needed(sent):
+        if scope.get("state", {}).get("from_owner"):  # with a key, such as `dtrag mcp`: its rights instead
+            return None if sent is None else await keys.recognise(sent)
+        if public is not None and sent is None and token is None:
+            if scope["method"] not in SAFE and not self._origins.admits(headers, public.key):
+                raise Forbidden(PUBLIC_PAGE)
+            return public.key
+        if public is None and not await keys.needed(sent):
             if not is_local(scope):
                 raise Unauthorized(NOT_LOCAL)
             if not self._origins.may_act_locally(scope):
                 raise Forbidden(OTHER_PAGE)
             return None
         if sent is None and token is not None:
-            signed_in = await self._signed_in(scope, token)
+            try:
+                signed_in = await self._signed_in(scope, token)
+            except Unauthorized:  # the page asks who is calling, and goes on without the session that has ended
+                if public is None or (scope["method"], scope["path"]) != WHO:
+                    raise
+                return public.key
             scope.setdefault("state", {})["signed_in"] = signed_in
             return signed_in.key
         if sent is None:
@@ -143,7 +168,7 @@ class Authentication:
         try:
             key = await keys.recognise(sent)
         except Unauthorized:
-            self._limits.count_wrong_key(scope)
+            await self._limits.count_wrong_key(scope)
             raise
         if scope["method"] not in SAFE and not self._origins.admits(headers, key):
             raise Forbidden(WRONG_PAGE)

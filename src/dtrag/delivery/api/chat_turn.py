@@ -59,7 +59,7 @@ async def prepare_turn(
     conversation: str | None = None,
     stored: bool = True,
 ) -> ChatTurn:
-    """The checked turn. `history` None: the stored messages of the conversation.
+    """The checked turn. `history` None: the stored messages of the conversation; of callers without a key none are.
 
     Raises `FilterBypass` and `InvalidInput`.
     """
@@ -70,9 +70,11 @@ async def prepare_turn(
     app, caller = app_of(request), caller_of(request)
     access = caller.access if agent is None else app.agents.access(agent, caller)
     await refuse_bypass(request, filters, caller, access)
-    stored_id = conversation_id(conversation) if stored else ""
+    stored_id = conversation_id(conversation) if stored and not caller.keyless else ""
     documents: tuple[str, ...] = ()
-    if history is None:
+    if history is None and caller.keyless:
+        history = ()
+    elif history is None:
         earlier = await app.conversations.last(stored_id, caller, scope=access) if conversation else []
         history = [message for turn in earlier for message in turn.messages()]
         documents = tuple(dict.fromkeys(str(document) for turn in earlier for document in turn.shown_documents()))

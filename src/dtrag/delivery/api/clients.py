@@ -14,9 +14,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dtrag.core.access.api_key import Key
-from dtrag.core.rate_limit import TABLE_BYTES, Allowance, RateLimit
+from dtrag.core.rate_limit import TABLE_BYTES, Allowance, RateLimit, SharedRateLimit
 from dtrag.counts import Counts
 from dtrag.errors import InvalidInput, TooManyRequests
+from dtrag.ports import RateLimitStore
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 FAILURES_PER_MINUTE = 30
@@ -66,29 +67,45 @@ def rate_limit(counts: Counts, name: str) -> RateLimit:
 
 
 class RequestLimits:
-    """The limits of one service; `monotonic` counts seconds, the same ones in all its processes."""
+    """The limits of all services of a database. `store` has their buckets; `monotonic` counts seconds, the same ones in
+    all processes of these counts, which share what they have taken."""
 
-    def __init__(self, counts: Counts, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, counts: Counts, store: Callable[[], RateLimitStore], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        def limit(name: str) -> SharedRateLimit:
+            table = counts.common(name, width=TABLE_BYTES // 8)
+            return SharedRateLimit(name, lambda *bucket: store().take(*bucket), table, lock=counts.lock)
+
         self.monotonic = monotonic
-        self._requests = rate_limit(counts, "limit of requests")
-        self._failures = rate_limit(counts, "limit of wrong keys")
+        self._requests = limit("limit of requests")
+        self._public = limit("limit of requests without a key")
+        self._failures = limit("limit of wrong keys")
 
-    def count_request(self, key: Key) -> Allowance:
-        """Count a request of the key against its own rate."""
-        return self._requests.take(key.key_id, key.rate, self.monotonic())
+    async def count_request(self, key: Key) -> Allowance:
+        """Count a request of the key against its own rate. Raises `DatabaseUnavailable`."""
+        return await self._requests.take(key.key_id, key.rate, self.monotonic)
 
-    def count_wrong_key(self, scope: Scope) -> None:
-        """Count a wrong key against the client's address. Raises `TooManyRequests`."""
-        failed = self._failures.take(network_of(scope), FAILURES_PER_MINUTE, self.monotonic())
+    async def count_public(self, scope: Scope, per_address: int, in_all: int) -> Allowance:
+        """Count a request without a key against its address, then against all of them. Raises `DatabaseUnavailable`."""
+        allowance = await self._public.take(network_of(scope), per_address, self.monotonic)
+        if allowance.wait_s:
+            return allowance
+        together = await self._public.take("all", in_all, self.monotonic)
+        return together if together.wait_s else allowance
+
+    async def count_wrong_key(self, scope: Scope) -> None:
+        """Count a wrong key against the client's address. Raises `TooManyRequests` and `DatabaseUnavailable`."""
+        failed = await self._failures.take(network_of(scope), FAILURES_PER_MINUTE, self.monotonic)
         if failed.wait_s:
             raise TooManyRequests(
                 f"Too many wrong keys from your address. Wait {failed.wait_s} seconds before the next.",
                 seconds=failed.wait_s,
             )
 
-    def require_allowance(self, key: Key) -> None:
-        """Count a request of the key. Raises `TooManyRequests` beyond its rate."""
-        allowance = self.count_request(key)
+    async def require_allowance(self, key: Key) -> None:
+        """Count a request of the key. Raises `TooManyRequests` beyond its rate, and `DatabaseUnavailable`."""
+        allowance = await self.count_request(key)
         if allowance.wait_s:
             raise TooManyRequests(rate=allowance.limit, seconds=allowance.wait_s)
 

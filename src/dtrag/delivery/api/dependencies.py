@@ -24,7 +24,7 @@ from dtrag.delivery.api.prometheus import Telemetry
 from dtrag.delivery.api.request_tasks import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.isolation.runs import IsolationRuns
-from dtrag.ports import Loadable
+from dtrag.ports import Embedder, Loadable
 from dtrag.settings import Settings
 
 CASE_FIGURES_S = 10.0
@@ -38,6 +38,8 @@ class Service:
     """One service: its settings, the opened `App`, and whether it is stopping."""
 
     settings: Settings
+    embedder: Embedder | None = None
+    """That of the settings, where it is loaded before the app is opened."""
     opened: App | None = None
     stopping: bool = False
     ready: bool = True
@@ -59,7 +61,8 @@ class Service:
     """Private folder for the files of uploads while they are indexed."""
 
     def __post_init__(self) -> None:
-        self.telemetry, self.limits = Telemetry(self.counts), RequestLimits(self.counts)
+        self.telemetry = Telemetry(self.counts)
+        self.limits = RequestLimits(self.counts, lambda: self.app.rate_limits)
         self.isolation = IsolationRuns(counts=self.counts)
 
     @property
@@ -104,11 +107,12 @@ class Service:
         self.telemetry.cases.measured(statistics, enabled=cases.enabled)
 
     async def measure_vectors(self) -> None:
-        """Count the passages that wait for vectors, at most every `CASE_FIGURES_S` seconds."""
+        """Count the passages that wait for vectors, and the jobs, at most every `CASE_FIGURES_S` seconds."""
         if time.monotonic() - self._vectors_measured < CASE_FIGURES_S:
             return
         with suppress(DtragError):
             self.telemetry.vectors_pending.set(await self.app.pending_vectors(scope=EVERYTHING))
+            self.telemetry.measured_jobs(await self.app.jobs.counts())
             self._vectors_measured = time.monotonic()
 
     async def _warm_embedder(self) -> None:

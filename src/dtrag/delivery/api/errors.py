@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypedDict
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from dtrag import logs
 from dtrag.core.statements import Statement, statement_of
@@ -42,7 +45,13 @@ _CODES = {
     "TooManyRequests": "rate_limit_exceeded",
     "Overloaded": "overloaded",
 }
-_speaks_openai: ContextVar[bool] = ContextVar("dtrag_speaks_openai", default=False)
+DIFY_ROUTE = "/retrieval"
+"""On this path errors also have the form that Dify expects of an external knowledge base."""
+_DIFY_CODES = {403: 1002, 404: 2001}
+_BEARER = re.compile(r"bearer +\S", re.IGNORECASE)
+_Fields = Callable[[str, str, int], dict[str, Any]]
+"""Sentence, kind and status of an error -> what a protocol adds to the body."""
+_added_fields: ContextVar[_Fields | None] = ContextVar("dtrag_added_fields", default=None)
 _SHOWN_NAME = 60
 _SUBJECT = re.compile(r"^(Value error, |(Input|String|List|Dictionary|Tuple|Set|Bytes) (?=should ))")
 """The beginning of pydantic's messages; ours begin with the name of the field."""
@@ -77,6 +86,16 @@ class OpenAIFailure(ErrorShape):
     error: OpenAIError = Field(description="The error in the form of the protocol.")
 
 
+class DifyFailure(ErrorShape):
+    """The body of every error response of `POST /retrieval`: that of the other routes, and what Dify expects."""
+
+    error_code: int = Field(
+        description="1001: no Authorization: Bearer header; 1002: the key is invalid or does not allow it; 2001: no "
+        "such knowledge; else the HTTP status."
+    )
+    error_msg: str = Field(description="One sentence: what happened, and what to do.")
+
+
 def sentence(text: str) -> str:
     """The text on one line, without lone surrogates, with a full stop unless it ends with a command."""
     line = " ".join(text.split()).encode("utf-8", "replace").decode("utf-8")
@@ -89,27 +108,41 @@ def detail_of(error: DtragError) -> Statement:
 
 
 @contextmanager
-def protocol_of(path: str) -> Iterator[None]:
-    """Error responses inside the block have the form that clients of this path expect."""
-    token = _speaks_openai.set(path.startswith(OPENAI_ROUTES))
+def protocol_of(scope: Scope) -> Iterator[None]:
+    """Error responses inside the block have the form that clients of this request expect."""
+    added: _Fields | None = None
+    if scope["path"].startswith(OPENAI_ROUTES):
+        added = _openai_fields
+    elif scope["path"] == DIFY_ROUTE:
+        is_bearer = _BEARER.match(Headers(scope=scope).get("authorization", ""))
+        added = partial(_dify_fields, 1002 if is_bearer else 1001)
+    token = _added_fields.set(added)
     try:
         yield
     finally:
-        _speaks_openai.reset(token)
+        _added_fields.reset(token)
+
+
+def _openai_fields(text: str, kind: str, status: int) -> dict[str, Any]:
+    group = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
+    code = _CODES.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
+    return {"error": OpenAIError(message=text, type=group, code=code).model_dump(mode="json")}
+
+
+def _dify_fields(unauthorized: int, text: str, kind: str, status: int) -> dict[str, Any]:
+    code = unauthorized if status == 401 else _DIFY_CODES.get(status, status)
+    return {"error_code": code, "error_msg": text}
 
 
 def error_body(detail: str | Statement, kind: str, status: int = 500) -> dict[str, Any]:
-    """The body of an error response; below /v1 with the `error` of the OpenAI protocol."""
+    """The body of an error response, with what the protocol of the request adds."""
     text = sentence(str(detail))
     body = ErrorShape(detail=text, type=kind, request_id=logs.request_id.get())
     if isinstance(detail, Statement) and detail.code:
         body.detail_statements = [replace(detail, text=sentence(detail.text))]
     shown = body.model_dump(mode="json", exclude_unset=True)
-    if _speaks_openai.get():
-        group = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
-        code = _CODES.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
-        shown["error"] = OpenAIError(message=text, type=group, code=code).model_dump(mode="json")
-    return shown
+    added = _added_fields.get()
+    return shown if added is None else shown | added(text, kind, status)
 
 
 def error_response(
@@ -119,7 +152,7 @@ def error_response(
     all_headers = dict(headers or {})
     if status == 503:
         all_headers.setdefault("Retry-After", RETRY_AFTER_S)
-    if status == 422 and _speaks_openai.get():
+    if status == 422 and _added_fields.get() is _openai_fields:
         status, kind = 400, kind or _TYPES[422]
     body = error_body(detail, kind or _TYPES.get(status, "HTTPError"), status)
     return JSONResponse(body, status, headers=all_headers)
@@ -177,3 +210,11 @@ def validation_sentence(problems: Sequence[ValidationProblem]) -> str:
         return f"There is no field {name!r}{more}."
     message = _SUBJECT.sub("", str(first["msg"]))
     return f"The field {name!r} {message}{more}."
+
+
+def invalid_sentence(error: ValidationError) -> str:
+    """`validation_sentence` of a value that a route checks itself."""
+    problems = error.errors(include_url=False, include_input=False)
+    return validation_sentence(
+        [{"type": each["type"], "loc": ("", *each["loc"]), "msg": each["msg"]} for each in problems]
+    )

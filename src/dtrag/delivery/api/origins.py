@@ -26,7 +26,7 @@ _ASK = re.compile(r"/agents/[^/]+/ask")
 """The only route for pages with an origin of a public key."""
 _ASKING = explained(
     r"POST (/ask|/search(/batch|/neural)?|/chat/(run|stream)|/agents/[^/]+/(ask|search)|/regulations/search"
-    r"|/v1/chat/completions)|GET /v1/models(/.+)?",
+    r"|/v1/(chat/completions|responses))|GET /v1/models(/.+)?",
     finds="POST /search/batch",
     refuses="GET /search",
 )

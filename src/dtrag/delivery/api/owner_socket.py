@@ -1,7 +1,7 @@
 """The socket in the data folder: the routes of the service for the owner of the folder, who can read everything in it.
 
-Its requests have the rights of the local owner over the whole tree, and appear so in the audit log. The commands of the
-owner use it.
+Its requests have the rights of the local owner over the whole tree, and appear so in the audit log, unless they carry a
+key. The commands of the owner use it.
 """
 
 from __future__ import annotations
@@ -40,15 +40,26 @@ class OwnerSocket:
     def application(self, app: ASGIApp) -> ASGIApp:
         """The application for the owner. A request of a command that this service cannot answer gets a 409."""
 
+        owned = of_owner(app)
+
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] == "http":
-                if reason := _refusal(self.service, Headers(scope=scope)):
-                    await JSONResponse({"detail": reason, "type": "Refused"}, 409)(scope, receive, send)
-                    return
-                scope.setdefault("state", {})["from_owner"] = True
-            await app(scope, receive, send)
+            if scope["type"] == "http" and (reason := _refusal(self.service, Headers(scope=scope))):
+                await JSONResponse({"detail": reason, "type": "Refused"}, 409)(scope, receive, send)
+                return
+            await owned(scope, receive, send)
 
         return serve
+
+
+def of_owner(app: ASGIApp) -> ASGIApp:
+    """The application for requests of the owner of the data folder."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope.setdefault("state", {})["from_owner"] = True
+        await app(scope, receive, send)
+
+    return serve
 
 
 @contextlib.contextmanager

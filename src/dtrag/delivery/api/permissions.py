@@ -37,11 +37,13 @@ class Needs:
         Raises `Unauthorized` and `Forbidden`, and `StorageFull` for a write while the disk is full.
         """
         self._check_caller(caller_of(request))
-        if self.need not in _UNWRITING and request.method in _ADDING:
+        if self.need not in READING and request.method in _ADDING:
             app_of(request).database.require_space(UPLOAD_COPIES * _body_bytes(request))
 
     def _check_caller(self, caller: Caller) -> None:
         if not caller.may(self.need):
+            if caller.keyless:
+                raise Unauthorized(KEY_NEEDED)
             raise Forbidden(needed=_ROLE[self.need], role=caller.role)
         if self.whole_tree and caller.access.grants:
             raise Forbidden(
@@ -49,11 +51,16 @@ class Needs:
             )
 
 
+KEY_NEEDED = (
+    "Without a key only questions and reading are allowed here. Send one as `Authorization: Bearer <key>` or as "
+    "`X-API-Key`; an administrator makes one with: dtrag keys create"
+)
 UPLOAD_COPIES = 2
 """An uploaded body is stored as a file and in the database."""
 _ADDING = frozenset({"POST", "PUT", "PATCH"})
-_UNWRITING: frozenset[Need] = frozenset({"ask", "read"})
-_ROLE = {"ask": "public", "read": "reader", "write": "editor", "admin": "admin"}
+READING: frozenset[Need] = frozenset({"ask", "browse", "read"})
+"""Needs of routes that change nothing."""
+_ROLE = {"ask": "public", "browse": "reader", "read": "reader", "write": "editor", "admin": "admin"}
 
 
 def _body_bytes(request: Request) -> int:
@@ -69,7 +76,7 @@ def needs(need: Need, *, whole_tree: bool = False) -> Needs:
     return Needs(need, whole_tree)
 
 
-ASK = [Depends(needs("ask"))]
+ASK, BROWSE = [Depends(needs("ask"))], [Depends(needs("browse"))]
 READ, WRITE, ADMIN = [Depends(needs("read"))], [Depends(needs("write"))], [Depends(needs("admin"))]
 READ_WHOLE_TREE = [Depends(needs("read", whole_tree=True))]
 ADMIN_WHOLE_TREE = [Depends(needs("admin", whole_tree=True))]

@@ -24,6 +24,7 @@ from dtrag.core.access.filter_attacks import KINDS, AttemptKind
 from dtrag.core.cases.case import FeedbackType
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.documents import SearchMetrics
+from dtrag.core.job import JobCount
 from dtrag.core.metrics.ranking import percentile
 from dtrag.core.trace import StepTrace
 from dtrag.counts import Counts, Row
@@ -526,6 +527,23 @@ class Telemetry:
             "Passages that wait for their vectors and are found by their words only.",
             registry=self._registry,
         )
+
+        self.jobs = Gauge("dtrag_jobs", "Jobs by kind and state.", ["kind", "state"], registry=self._registry)
+        self.oldest_job = Gauge(
+            "dtrag_jobs_oldest_seconds",
+            "How long the job has waited that has waited longest, by kind.",
+            ["kind"],
+            registry=self._registry,
+        )
+
+    def measured_jobs(self, counts: Sequence[JobCount]) -> None:
+        """Show these numbers of jobs."""
+        self.jobs.clear()
+        self.oldest_job.clear()
+        for count in counts:
+            self.jobs.labels(count.kind, count.state).set(count.jobs)
+            if count.state == "waiting":
+                self.oldest_job.labels(count.kind).set(max(0.0, count.oldest_s))
 
     def exposition(self) -> bytes:
         """All metrics in the text format of Prometheus (`CONTENT_TYPE`)."""

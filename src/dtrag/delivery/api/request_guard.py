@@ -73,7 +73,7 @@ class RequestLog:
             await send(message)
 
         try:
-            with protocol_of(scope["path"]):
+            with protocol_of(scope):
                 await self._app(scope, receive, send_with_headers)
         except ClientDisconnect:
             status = 499  # the client has disconnected
@@ -82,7 +82,7 @@ class RequestLog:
             _LOG.error("a request failed unexpectedly", exc_info=error)
             if status:
                 raise  # the response has started: closing the connection is the only signal left
-            with protocol_of(scope["path"]):
+            with protocol_of(scope):
                 response = error_response(500, f"Internal error; the request id is {request_id}", "InternalError")
             await response(scope, receive, send_with_headers)
         finally:

@@ -2,7 +2,7 @@
 
 On SIGTERM or Ctrl-C `/readyz` turns 503. After SIGTERM requests are still accepted for a moment so that load balancers
 notice; then the current responses are finished and the database is closed. Supervisors usually kill after 30 s;
-`DRAIN_S` and DTRAG_STOP_SECONDS together stay below that.
+DTRAG_DRAIN_SECONDS and DTRAG_STOP_SECONDS together stay below that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 
 import uvicorn
 
@@ -29,10 +30,12 @@ from dtrag.delivery.api.http_server import HttpServer
 from dtrag.delivery.api.owner_socket import OwnerSocket, owner_socket
 from dtrag.delivery.listening import address_of, is_loopback, listen
 from dtrag.errors import CannotListen
+from dtrag.personal_data import mask_of
+from dtrag.ports import Embedder
 from dtrag.settings import Settings
 
 DRAIN_S = 1.0
-"""Seconds during which requests are still accepted after SIGTERM, with `/readyz` at 503; 0 after Ctrl-C."""
+"""Seconds in which a worker that leaves its service to the others finishes without accepting connections."""
 LAST_WORDS_S = 2.0
 """Seconds before the end of DTRAG_STOP_SECONDS at which unfinished answers are cancelled with an error response."""
 
@@ -45,15 +48,16 @@ class Stop:
         self._service = service
         self._loop = asyncio.get_running_loop()
 
-    def begin(self, drain_s: float) -> None:
-        """Accept requests for `drain_s` seconds, then finish those in progress and leave."""
+    def begin(self, *, drain: bool) -> None:
+        """Accept requests for a while (`drain`) with `/readyz` at 503, then finish those in progress and leave."""
         if self._service.stopping:
             self._server.force_exit = True
             self._service.in_flight.end()
             self._leave()
             return
         self._service.stopping = True
-        self._loop.call_later(drain_s if self._server.started else 0.0, self._leave)
+        drain_s = self._service.settings.drain_seconds if drain and self._server.started else 0
+        self._loop.call_later(drain_s, self._leave)
 
     def retire(self) -> None:
         """Leave the service to its other processes: accept no connection, finish, and leave."""
@@ -71,11 +75,11 @@ class Stop:
 def _stopped_by_signals(stop: Stop) -> Iterator[None]:
     """The first signal stops gracefully; a second one cancels the current responses."""
     loop = asyncio.get_running_loop()
-    drains = {signal.SIGTERM: DRAIN_S, signal.SIGINT: 0.0}
+    drains = {signal.SIGTERM: True, signal.SIGINT: False}
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background by a shell: it stays ignored
         del drains[signal.SIGINT]
-    for number, drain_s in drains.items():
-        loop.add_signal_handler(number, stop.begin, drain_s)
+    for number, drain in drains.items():
+        loop.add_signal_handler(number, partial(stop.begin, drain=drain))
     try:
         yield
     finally:
@@ -98,13 +102,15 @@ class Surroundings:
     stopped: Callable[[Stop], AbstractContextManager[None]] = _stopped_by_signals
     note: Callable[[str], None] = _print
     listening: Callable[[str], None] = _print
+    embedder: Embedder | None = None
+    """That of the settings, already loaded; None: not yet."""
     warm_first: bool = False
     """Whether models and index are loaded before the first connection is accepted: others accept until then."""
 
 
 async def run(settings: Settings, listener: socket.socket, around: Surroundings) -> None:
     """Serve until stopped. Raises `CannotListen` and what opening the app raises."""
-    api = create_app(settings, around.counts)
+    api = create_app(settings, around.counts, around.embedder)
     service: Service = api.state.service
     config = uvicorn.Config(
         api,
@@ -150,7 +156,7 @@ async def _warm(service: Service) -> None:
 
 async def _check_keys(settings: Settings, service: Service, note: Callable[[str], None]) -> None:
     """Note who has access while there is no key. Raises `CannotListen` if other machines could connect."""
-    if await service.app.keys.needed():
+    if await service.app.keys.needed() or service.app.public is not None:
         return
     if not is_loopback(settings.host):
         raise CannotListen(
@@ -171,7 +177,7 @@ def serve(settings: Settings, on_listening: Callable[[str], None] | None = None)
         if on_listening is not None:
             on_listening(address)
 
-    logs.configure(settings.log_level, settings.log_format)
+    logs.configure(settings.log_level, settings.log_format, mask_of(settings))
     with contextlib.closing(listen(settings.host, settings.port)) as listener:
         asyncio.run(run(settings, listener, Surroundings(listening=listening)))
     return 0

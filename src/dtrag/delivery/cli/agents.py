@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtrag.core.response import plain
-from dtrag.delivery.cli.console import Facts, Rows, data, plural, show_json, show_result
-from dtrag.delivery.cli.context import Json, ListedId, Offset, with_app
+from dtrag.delivery.cli.console import Facts, ListFormat, Rows, data, plural, show_json, show_result
+from dtrag.delivery.cli.context import Form, Json, ListedId, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def list_agents(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of entries.")] = 100,
     offset: Offset = 0,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """List the agents, the newest first."""
 
@@ -69,7 +70,7 @@ def list_agents(
     none = 'There are no agents yet. Create one with: dtrag agents create --path "AI/ML"'
     count = f"{len(agents):,} of {plural(total, 'agent')}" if total else none
     value = {"agents": rows, "total": total, "limit": limit, "offset": offset}
-    return show_result(as_json, value, listed, notes=[count])
+    return show_result(as_json or form, value, listed, notes=[count])
 
 
 @app.command("show")
@@ -135,10 +136,12 @@ def search(
     context: typer.Context,
     agent_id: ListedId,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words or a question.", show_default=False)],
+    *,
     top_k: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Number of passages.", show_default="final_topk")
     ] = None,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """Search passages in the branches of an agent."""
 
@@ -146,10 +149,11 @@ def search(
         return await opened.agents.search(await opened.agents.get(agent_id), query, top_k)
 
     results, metrics = with_app(context, run_search)
-    from dtrag.delivery.cli.search import as_json_rows, show, show_notes
+    from dtrag.delivery.cli.search import as_json_rows, listed, show, show_notes
 
-    if as_json:
-        show_json({"agent_id": agent_id, "query": query, "results": as_json_rows(results), "metrics": metrics})
+    if as_json or form is not ListFormat.table:
+        value = {"agent_id": agent_id, "query": query, "results": as_json_rows(results), "metrics": metrics}
+        show_result(as_json or form, value, listed(results))
     else:
         show(results)
     show_notes(metrics, empty=False)

@@ -96,6 +96,7 @@ def show(answer: Answer, console: Console) -> None:
         paragraph(console, shown, 4)
         page = f"page {citation.page}, " if citation.page else ""
         source = f"{place(citation.source_url)}, {page}characters {citation.start:,}–{citation.end:,}"
+        source += "" if citation.ocr_confidence is None else f", read by OCR (confidence {citation.ocr_confidence}%)"
         paragraph(console, source, 4, style="dim")
     console.print()
     for line in earlier_question_lines(answer):

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.console import Rows, data, facts, note, plural, progress, safe, show_json, show_result
-from dtrag.delivery.cli.context import Json, invocation, run_async, with_app
+from dtrag.delivery.cli.console import (
+    ListFormat,
+    Rows,
+    data,
+    facts,
+    note,
+    plural,
+    progress,
+    safe,
+    show_json,
+    show_result,
+)
+from dtrag.delivery.cli.context import Form, Json, invocation, run_async, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput
 
@@ -35,6 +46,7 @@ def list_lines(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of lines.")] = 100,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """List the newest lines of the audit log."""
     earliest, latest = _time(since), _time(until)
@@ -44,10 +56,11 @@ def list_lines(
     )
     from dtrag.core.access.audit_chain import AuditLine
 
-    listed = [(r.number, f"{r.entry.at:%m-%d %H:%M:%S}", r.entry.actor, r.entry.action, r.entry.decision) for r in rows]
+    moment = "%m-%d %H:%M:%S" if form is ListFormat.table else "%Y-%m-%d %H:%M:%S"
+    listed = [(r.number, f"{r.entry.at:{moment}}", r.entry.actor, r.entry.action, r.entry.decision) for r in rows]
     shown = Rows(("Number", "When", "Who", "What", "Decision"), listed, whole=("Number", "When", "Decision"))
     count = plural(len(rows), "line") if rows else "There are no such lines."
-    return show_result(as_json, {"lines": list(map(AuditLine.of, rows))}, shown, notes=[count])
+    return show_result(as_json or form, {"lines": list(map(AuditLine.of, rows))}, shown, notes=[count])
 
 
 @app.command("verify")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dtrag.core.response import plain
-from dtrag.delivery.cli.console import Facts, Rows, cropped, note, plural, safe, show_json, show_result
-from dtrag.delivery.cli.context import Json, question_of, with_app
+from dtrag.delivery.cli.console import Facts, ListFormat, Rows, cropped, note, plural, safe, show_json, show_result
+from dtrag.delivery.cli.context import Form, Json, question_of, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput
 
@@ -74,6 +74,7 @@ def suggest(
     ] = "semantic",
     min_quality: Annotated[float, typer.Option(min=0, max=1, help="Leave out cases of a lower quality.")] = 0.0,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """Show the cases whose questions are most similar, best first."""
     from dtrag.core.cases.case import SimilarityMethod
@@ -99,7 +100,7 @@ def suggest(
     ]
     votable = suggested.cases and suggested.log_id is not None
     return show_result(
-        as_json,
+        as_json or form,
         value,
         Rows(("Same", "Question", "Category", "Quality", "Id"), rows, whole=("Same", "Quality")),
         notes=[
@@ -182,6 +183,7 @@ def list_cases(
         typer.Option("--stale/--fresh", help="Only cases with changed or missing passages, or only the others."),
     ] = None,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """List the cases by id."""
     page = with_app(context, lambda opened: opened.cases.page(limit, after, status=status, stale=stale))
@@ -198,7 +200,7 @@ def list_cases(
     count = plural(len(page.cases), "case") if page.cases or page.next else "There are no such cases."
     more = "" if page.next is None else f"More: dtrag cbr list --after {page.next}"
     listed = Rows(("Id", "Question", "Quality", "Votes", "State"), rows, whole=("Quality", "Votes", "State"))
-    return show_result(as_json, page, listed, notes=[count, more])
+    return show_result(as_json or form, page, listed, notes=[count, more])
 
 
 @app.command("set")
@@ -314,6 +316,7 @@ def logs(
         bool, typer.Option("--success-only", help="Only interactions that ended with success.")
     ] = False,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """List the newest interactions, newest first."""
     newest = with_app(context, lambda opened: opened.cases.logs(limit, success_only=success_only))
@@ -329,7 +332,7 @@ def logs(
     ]
     listed = Rows(("Time (UTC)", "Question", "Cases", "Vote", "Id"), rows, whole=("Cases",))
     count = plural(len(newest), "interaction") if newest else "There are no such interactions."
-    return show_result(as_json, {"logs": newest, "limit": limit}, listed, notes=[count])
+    return show_result(as_json or form, {"logs": newest, "limit": limit}, listed, notes=[count])
 
 
 @app.command("export")

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,14 +21,22 @@ from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.llms.langchain import choose as choose_llms
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.morphemes import choose as choose_analyzer
-from dtrag.adapters.postgres.connect import damaged_tables, index_counts, role_rights, schema_state
+from dtrag.adapters.parsers import ocr
+from dtrag.adapters.postgres.cluster import examine as examine_cluster
+from dtrag.adapters.postgres.connect import (
+    damaged_tables,
+    index_counts,
+    personal_data_counts,
+    role_rights,
+    schema_state,
+)
 from dtrag.adapters.postgres.database import ROLES
 from dtrag.adapters.postgres.server import server
 from dtrag.adapters.rerankers.models import choose as choose_reranker
 from dtrag.app import App, open_app
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.chat import Message
-from dtrag.delivery.cli.reading import NoService, RunningService
+from dtrag.delivery.cli.reading import NoService, RunningService, stale
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, InvalidInput, LanguageModelFailed
 from dtrag.governance.stored_settings import unused_settings
 from dtrag.settings import Settings, unknown_variables
@@ -126,10 +135,27 @@ def _optional_parts(settings: Settings) -> Iterator[CheckResult]:
         yield CheckResult("kiwi", "ok", detail)
     except DtragError as error:
         yield CheckResult("kiwi", "fail", str(error), "or unset DTRAG_MORPHEMES")
+    yield _text_recognition(settings)
     try:
         read_config(settings.mcp_servers)
     except DtragError as error:
         yield CheckResult("tool servers", "fail", str(error), "correct the file, or unset DTRAG_MCP_SERVERS")
+
+
+def _text_recognition(settings: Settings) -> CheckResult:
+    if settings.ocr == "off":
+        return CheckResult("text recognition", "ok", "off (DTRAG_OCR): scanned pages are not read")
+    languages = ocr.languages(settings.ocr)
+    if not languages or not ocr.is_usable():
+        absent = "no pip install 'dtrag[ocr]'" if languages else "no tesseract"
+        return CheckResult("text recognition", "ok", f"{absent}: pictures and scanned pages are not read (optional)")
+    missing = sorted(
+        {*(ocr.PREFERRED if settings.ocr == "auto" else settings.ocr.split("+"))} - {*languages.split("+")}
+    )
+    if missing:
+        advice = f"install tesseract's data, in Debian: apt-get install tesseract-ocr-{missing[0]}"
+        return CheckResult("text recognition", "warn", f"tesseract ({languages}) without {'+'.join(missing)}", advice)
+    return CheckResult("text recognition", "ok", f"tesseract ({languages})")
 
 
 def _models(settings: Settings) -> Iterator[CheckResult]:
@@ -262,15 +288,23 @@ def _embedded(data_dir: Path, report: Report) -> bool:
 
 async def _database(settings: Settings, report: Report, *, compare_analyzer: bool) -> None:
     try:
-        async with open_app(settings) as app:
+        async with open_app(settings, standby=True) as app:
             kind = "from DTRAG_DATABASE_URL" if settings.database_url else f"{settings.database_name!r}, embedded"
             report.checks.append(CheckResult("database", "ok", f"{kind}, responds"))
+            if app.database.on_standby:
+                advice = "a service and everything that writes need the primary"
+                report.checks.append(CheckResult("standby", "warn", stale(await app.database.last_replayed()), advice))
             report.checks.append(await _schema(app))
+            cluster = await examine_cluster(app.database)
+            report.checks.extend(CheckResult("cluster", entry.state, entry.detail, entry.advice) for entry in cluster)
             report.checks.append(await _pages(app))
             report.checks.append(await _roles(app))
             if compare_analyzer:
                 report.checks.append(await _identity(app))
             report.checks.extend(await _contents(app))
+            report.checks.extend(await _personal_data(app))
+            report.checks.append(await _jobs(app))
+            report.checks.extend(await _public(app))
             notes = unused_settings((await app.index.snapshot()).settings)
             report.checks.extend(CheckResult("stored settings", "warn", note) for note in notes)
     except DatabaseUnavailable as error:
@@ -297,6 +331,18 @@ async def _pages(app: App) -> CheckResult:
     return CheckResult("pages", "ok", "the checksums of all tables are right")
 
 
+async def _public(app: App) -> list[CheckResult]:
+    """Which branches are public; nothing where none is meant to be."""
+    if app.public is None:
+        return []
+    grant, taxonomy = app.public.grant, (await app.index.snapshot()).taxonomy
+    if missing := grant.unresolved(taxonomy):
+        names = ", ".join(map(str, missing))
+        return [CheckResult("public", "warn", f"no category: {names}", "correct DTRAG_PUBLIC (dtrag taxonomy tree)")]
+    names = ", ".join(str(anchor.path) for anchor in grant.anchors)
+    return [CheckResult("public", "ok", f"everybody may read {names}")]
+
+
 async def _roles(app: App) -> CheckResult:
     rights = await role_rights(app.database)
     unrestricted = ", ".join(entry.role for entry in rights if entry.unrestricted)
@@ -319,6 +365,22 @@ async def _identity(app: App) -> CheckResult:
     return CheckResult("index", "ok", f"analyzer {stored.get('analyzer', 'none yet')}, vectors of {models}")
 
 
+async def _jobs(app: App) -> CheckResult:
+    """Whether jobs fail, or wait without being taken."""
+    counts = await app.jobs.counts()
+    numbers = Counter[str]()
+    for count in counts:
+        numbers[count.state] += count.jobs
+    detail = ", ".join(f"{number:,} {state}" for state, number in sorted(numbers.items())) or "none"
+    if await app.jobs.not_taken(counts):
+        return CheckResult("jobs", "warn", f"{detail}; no process takes them.", "dtrag up")
+    if reason := next((count.reason for count in counts if count.reason), None):
+        return CheckResult("jobs", "warn", f"{detail}; {reason}", "dtrag jobs list")
+    if numbers["failed"]:
+        return CheckResult("jobs", "warn", detail, "dtrag jobs list --state failed")
+    return CheckResult("jobs", "ok", detail)
+
+
 async def _contents(app: App) -> list[CheckResult]:
     documents, chunks = await app.counts(scope=OWNER)
     vectors, uncounted = await index_counts(app.database)
@@ -332,3 +394,30 @@ async def _contents(app: App) -> list[CheckResult]:
         detail = f"{uncounted:,} batches are being written, or were interrupted."
         results.append(CheckResult("statistics", "warn", detail, "the next dtrag ingest repairs them"))
     return results
+
+
+async def _personal_data(app: App) -> list[CheckResult]:
+    """What the documents contain, and which of them were stored with another policy; nothing if none has a policy."""
+    policy, rows = app.personal_data, await personal_data_counts(app.database)
+    if policy.mode == "off" and not any(stored for stored, _, _ in rows):
+        return []
+    kinds = Counter[str]()
+    for _, names, documents in rows:
+        kinds.update(dict.fromkeys(filter(None, names.split(",")), documents))
+    counted = ", ".join(f"{kind} in {documents:,}" for kind, documents in sorted(kinds.items())) or "none found"
+    results = [CheckResult("personal data", "ok", f"{policy.mode}; documents with {counted}")]
+    others = Counter[str]()
+    for stored, _, documents in rows:
+        others[stored.partition("-")[0] or "off"] += documents if stored != policy.id else 0
+    masked = 0 if policy.masks else others["mask"]
+    if number := others.total() - masked:
+        detail = f"{number:,} documents were read with another mode or other rules ({_modes(others)})."
+        results.append(CheckResult("personal data", "warn", detail, "dtrag reindex"))
+    if masked:
+        detail = f"{masked:,} documents were masked when they were read, and stay so: their values are not stored."
+        results.append(CheckResult("personal data", "warn", detail, "dtrag ingest the original files again"))
+    return results
+
+
+def _modes(counts: Counter[str]) -> str:
+    return ", ".join(mode for mode, number in sorted(counts.items()) if number)

@@ -12,20 +12,27 @@ from dtrag.delivery.cli import (
     agents,
     ask,
     audit,
+    backup,
     cbr,
+    cluster,
     documents,
+    embedder,
     evaluate,
     imagine,
     ingest,
     installation,
+    jobs,
     keys,
     lexicon,
+    mcp,
     regulations,
     review,
     search,
+    sync,
     taxonomy,
     tools,
     trace,
+    watch,
 )
 from dtrag.delivery.cli.context import invocation
 
@@ -68,12 +75,15 @@ def options(
 
 
 app.command()(ingest.ingest)
+app.command()(watch.watch)
+app.command()(sync.sync)
 app.command()(search.search)
 app.command()(ask.ask)
 app.command()(trace.trace)
 app.command()(trace.feedback)
 app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(keys.app, name="keys")
 app.add_typer(audit.app, name="audit")
 app.add_typer(review.app, name="review")
@@ -83,12 +93,20 @@ app.add_typer(regulations.app, name="regulations")
 app.add_typer(lexicon.app, name="lexicon")
 app.add_typer(imagine.app, name="imagine")
 app.add_typer(tools.app, name="tools")
+app.command()(mcp.mcp)
+app.command()(backup.backup)
+app.command()(backup.restore)
+app.command()(backup.upgrade)
+app.command()(backup.export)
 app.command("up")(installation.up)
 app.command()(ingest.demo)
 app.command()(installation.doctor)
 app.command()(installation.settings)
+app.add_typer(installation.config_app, name="config")
 app.add_typer(installation.models_app, name="models")
+app.add_typer(embedder.app, name="embedder")
 app.command()(installation.licences)
 app.add_typer(evaluate.app, name="eval")
+app.add_typer(cluster.app, name="cluster")
 app.command()(ingest.reindex)
 app.command()(evaluate.calibrate)

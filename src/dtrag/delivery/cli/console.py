@@ -5,6 +5,7 @@ rich is imported when something is printed: it takes a tenth of the time of a co
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 # Documents come from anywhere: none of their characters may steer the terminal (escape sequences, bidirectional marks).
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+_MARKUP = re.compile(r"[\\|<>\[\]`*_~&]")
 
 _PLURALS = {"category": "categories", "entry": "entries", "addendum": "addenda", "appendix": "appendices"}
 
@@ -55,9 +59,18 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
+class ListFormat(StrEnum):
+    """How a list is printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of a table; columns in `whole` are never wrapped."""
+    """Rows of a list; columns in `whole` are never wrapped in a table."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
@@ -78,16 +91,22 @@ class Verbatim:
     text: str
 
 
-def show_result(as_json: bool, value: object, *parts: Rows | Facts | Verbatim | str, notes: Iterable[str] = ()) -> int:
-    """Print what a command did: with `--json` the object, else the parts on stdout and the notes on stderr; returns OK.
+def show_result(
+    form: ListFormat | bool, value: object, *parts: Rows | Facts | Verbatim | str, notes: Iterable[str] = ()
+) -> int:
+    """Print what a command did: with `--json` (True) the object, else the parts and on stderr the notes; returns OK.
 
-    Empty parts and notes are left out.
+    Empty parts and notes are left out. CSV and Markdown have the rows alone.
     """
-    if as_json:
+    if form is True or form is ListFormat.json:
         show_json(value)
         return OK
     console = data() if any(parts) else None
     for part in parts:
+        if form is ListFormat.csv or form is ListFormat.md:
+            if isinstance(part, Rows):
+                _write((csv_lines if form is ListFormat.csv else markdown_lines)(part))
+            continue
         if console is not None and isinstance(part, str) and part:
             console.print(safe(part), soft_wrap=True)
         elif console is not None and isinstance(part, Rows) and part.rows:
@@ -105,11 +124,42 @@ def show_result(as_json: bool, value: object, *parts: Rows | Facts | Verbatim | 
 def show_json(value: object) -> None:
     """Print the JSON object of a command: a mapping, or a value of the core."""
     plain_ascii = not (sys.stdout.encoding or "").lower().startswith("utf")
+    _write([json.dumps(plain(value), ensure_ascii=plain_ascii, indent=2, default=str) + "\n"])
+
+
+def _write(lines: Iterable[str]) -> None:
     try:
-        sys.stdout.write(json.dumps(plain(value), ensure_ascii=plain_ascii, indent=2, default=str) + "\n")
+        sys.stdout.writelines(lines)
         sys.stdout.flush()
     except BrokenPipeError as error:
         raise OutputClosed from error
+
+
+def csv_lines(listed: Rows) -> list[str]:
+    """The rows as CSV. A text that a spreadsheet would take for a formula begins with an apostrophe."""
+    lines: list[str] = []
+
+    class Lines:
+        write = staticmethod(lines.append)
+
+    writer = csv.writer(Lines, lineterminator="\n")
+    writer.writerow(listed.columns)
+    writer.writerows([_csv_cell(cell) for cell in row] for row in listed.rows)
+    return lines
+
+
+def _csv_cell(cell: object) -> object:
+    if isinstance(cell, int | float):
+        return cell
+    text = safe(str(cell))
+    return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
+
+
+def markdown_lines(listed: Rows) -> list[str]:
+    """The rows as a table in Markdown; no cell contains a mark that formats, links or ends it."""
+    rows = [[_MARKUP.sub(r"\\\g<0>", " ".join(safe(str(cell)).split())) for cell in row] for row in listed.rows]
+    table = [listed.columns, ["---"] * len(listed.columns), *rows]
+    return [f"| {' | '.join(row)} |\n" for row in table]
 
 
 def note(text: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Unpack, ca
 
 import typer
 
+from dtrag.delivery.cli.console import ListFormat
 from dtrag.delivery.cli.exit_codes import TERMINATED, Ended
 from dtrag.errors import InvalidInput
 
@@ -25,6 +26,10 @@ MOST_CHARACTERS = 100_000
 """Maximum read from standard input: more than a question may have, less than a file sent by mistake."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Form = Annotated[
+    ListFormat,
+    typer.Option("--format", help="How the list is printed; json is the same as --json."),
+]
 Direct = Annotated[bool, typer.Option("--direct", help="Do not use a running `dtrag up` of this data folder.")]
 Categories = Annotated[
     list[str] | None,
@@ -68,11 +73,12 @@ class Invocation:
     def settings(self, **overrides: Unpack[SettingOptions]) -> Settings:
         """The settings of the environment, overridden by options. Configures logging. Raises `InvalidInput`."""
         from dtrag.logs import configure
+        from dtrag.personal_data import mask_of
         from dtrag.settings import Settings
 
         settings = Settings.load(data_dir=self.data_dir, database_url=self.database_url, **overrides)
         self.log_level = settings.log_level
-        configure(settings.log_level, settings.log_format)
+        configure(settings.log_level, settings.log_format, mask_of(settings))
         return settings
 
     @property

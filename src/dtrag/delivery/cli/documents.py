@@ -13,6 +13,8 @@ import typer
 
 from dtrag.delivery.cli.console import (
     Facts,
+    ListFormat,
+    Rows,
     cropped,
     cropped_before,
     data,
@@ -21,11 +23,10 @@ from dtrag.delivery.cli.console import (
     place,
     plural,
     safe,
-    show_json,
     show_result,
     table,
 )
-from dtrag.delivery.cli.context import Category, Direct, Json, ListedId, Offset, Yes, confirmed, with_app
+from dtrag.delivery.cli.context import Category, Direct, Form, Json, ListedId, Offset, Yes, confirmed, with_app
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.errors import NotFound
 
@@ -87,6 +88,7 @@ def list_documents(
     offset: Offset = 0,
     direct: Direct = False,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """List the documents with their files, the newest first."""
     from dtrag.delivery.cli.reading import Listing, Source, check_categories, read
@@ -96,10 +98,10 @@ def list_documents(
         return await source.documents(Listing(limit, offset, text, category, content_type or (), sort.value, after))
 
     page = read(context, page_of, direct=direct)
-    if as_json:
+    if as_json or form is not ListFormat.table:
         total = {"documents": page.total, "chunks": page.chunks, "vectors_pending": page.vectors_pending}
-        show_json({"documents": page.documents, "total": total, "limit": limit, "offset": offset, "next": page.next})
-        return OK
+        value = {"documents": page.documents, "total": total, "limit": limit, "offset": offset, "next": page.next}
+        return show_result(as_json or form, value, _rows(page.documents))
     _show_page(page, selects=bool(text or category or content_type))
     return OK
 
@@ -187,6 +189,23 @@ def _preview(selected: Sequence[DocumentSummary]) -> None:
     notes().print(table(("Title", "Category", "Source"), rows[:SHOWN]))
     more = f", {len(rows) - SHOWN:,} of them not shown (--dry-run --json lists all)" if len(rows) > SHOWN else ""
     note(f"{plural(len(rows), 'document')}{more}")
+
+
+def _rows(documents: Sequence[DocumentSummary]) -> Rows:
+    rows = [
+        (
+            document.document_id,
+            document.title,
+            "/".join(document.taxonomy_path),
+            document.language,
+            document.chunks,
+            document.characters,
+            document.processed_at,
+            document.source_url,
+        )
+        for document in documents
+    ]
+    return Rows(("Id", "Title", "Category", "Language", "Chunks", "Characters", "Indexed", "Source"), rows)
 
 
 def _show_page(page: Documents, *, selects: bool) -> None:

@@ -17,8 +17,7 @@ from dtrag.delivery.cli.exit_codes import OK
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from dtrag.app import App
-    from dtrag.core.evaluation_run import EvaluationRun, Kind, RunRow
+    from dtrag.core.evaluation_run import EvaluationRun
     from dtrag.evaluation.report import RunComparison
     from dtrag.settings import Settings
 
@@ -37,23 +36,6 @@ Report = Annotated[
     typer.Option(metavar="FILE", help="Write a report that ends in .md, .html, .json or .jsonl.", show_default=False),
 ]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the run in the database, for GET /evaluations.")]
-
-
-def run_of(app: App, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: str) -> EvaluationRun:
-    """The run of an app: its models and what else changes results."""
-    import dtrag
-    from dtrag.core.evaluation_run import EvaluationRun
-
-    settings = {
-        "analyzer": app.analyzer.id,
-        "embedder": app.embedder.id if app.embedder is not None else "none",
-        "reranker": app.reranker.id if app.reranker is not None else "none",
-        "model": app.model.id if app.model is not None else "none",
-        "regulations": app.settings.regulations,
-        "judge": app.judge.id,
-        **more,
-    }
-    return EvaluationRun(kind, dataset, dtrag.__version__, settings, tuple(rows))
 
 
 def show(

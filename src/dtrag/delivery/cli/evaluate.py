@@ -11,9 +11,9 @@ import typer
 
 from dtrag.core.response import plain
 from dtrag.core.statements import Statement
-from dtrag.delivery.cli.console import Facts, Rows, counted_progress, ingest_progress, note, show_result
-from dtrag.delivery.cli.context import Json, run_async, with_app
-from dtrag.delivery.cli.eval_options import EvaluationCall, Must, evaluation, run_of
+from dtrag.delivery.cli.console import Facts, ListFormat, Rows, counted_progress, ingest_progress, note, show_result
+from dtrag.delivery.cli.context import Form, Json, run_async, with_app
+from dtrag.delivery.cli.eval_options import EvaluationCall, Must, evaluation
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.delivery.cli.search import Mode
 from dtrag.errors import InvalidInput
@@ -93,7 +93,7 @@ async def _measure(
                 advance,
                 on_row=rows.append,
             )
-        return measured, ingest_notes + notes, run_of(app, "retrieval", dataset.name, rows, mode=mode)
+        return measured, ingest_notes + notes, app.evaluation_run("retrieval", dataset.name, rows, mode=mode)
 
 
 @app.command("answers")
@@ -118,29 +118,11 @@ def answers(call: EvaluationCall, *, must: Must = None) -> int:
 
 async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasures, list[str], EvaluationRun]:
     from dtrag.core.access.confinement import OWNER
-    from dtrag.core.access.scope import EVERYTHING
-    from dtrag.evaluation.answers import evaluate_answers
 
     async with indexed(settings, dataset.corpus) as (app, ingest_notes):
-        taxonomy = (await app.index.snapshot()).taxonomy
-
-        async def read_text(document_id: str) -> str:
-            return (await app.document(document_id, scope=OWNER))[1]
-
-        async def read_passages(chunk_ids: Sequence[str]) -> Mapping[str, SearchResult]:
-            return await app.index.fetch(chunk_ids, EVERYTHING, taxonomy)
-
-        rows: list[RunRow] = []
         with counted_progress("Asking", "questions") as advance:
-            measured, notes = await evaluate_answers(
-                app.ask,
-                read_text,
-                read_passages,
-                dataset,
-                advance,
-                on_row=rows.append,
-            )
-        return measured, ingest_notes + notes, run_of(app, "answers", dataset.name, rows)
+            measured, notes, run = await app.evaluate_answers(dataset, advance, scope=OWNER)
+        return measured, ingest_notes + notes, run
 
 
 @app.command("runs")
@@ -148,6 +130,7 @@ def runs(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, max=100, help="Number of runs.")] = 20,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """List the runs that were kept with --keep, the newest first."""
 
@@ -156,12 +139,11 @@ def runs(
 
     summaries = with_app(context, load)
     rows = [
-        (str(run.run_id), f"{run.created_at:%Y-%m-%d %H:%M}", run.kind, run.dataset, f"{run.questions:,}")
-        for run in summaries
+        (str(run.run_id), f"{run.created_at:%Y-%m-%d %H:%M}", run.kind, run.dataset, run.questions) for run in summaries
     ]
     none = "" if summaries else "No run was kept yet. Keep one with: dtrag eval answers DIR --keep"
     shown = Rows(("run", "time", "kind", "dataset", "questions"), rows, whole=("run",))
-    return show_result(as_json, {"evaluations": summaries}, shown, notes=[none])
+    return show_result(as_json or form, {"evaluations": summaries}, shown, notes=[none])
 
 
 @app.command("quality")
@@ -213,7 +195,7 @@ async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRu
         failed = sum(bool(row.details["degraded"]) for row in rows)
         if failed:
             notes.append(f"The judge {app.judge.id} failed for {failed:,} questions; words decided there.")
-        return run_of(app, "quality", dataset.name, rows), notes
+        return app.evaluation_run("quality", dataset.name, rows), notes
 
 
 FLAG = "cbr_enabled"
@@ -265,7 +247,7 @@ async def _measure_cases(
         finally:
             set_feature_flag(FLAG, None)
         options = {"wrong": f"{plan.wrong_ratings:g}", "corrections": str(plan.corrections)}
-        run = run_of(opened, "cases", dataset.name, rows(measured), **options)
+        run = opened.evaluation_run("cases", dataset.name, rows(measured), **options)
         return run, measured.taught(), notes
 
 

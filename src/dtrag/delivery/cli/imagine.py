@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from dtrag.delivery.cli.console import (
+    ListFormat,
+    Rows,
     Verbatim,
     counted_progress,
     data,
@@ -19,7 +21,7 @@ from dtrag.delivery.cli.console import (
     show_json,
     show_result,
 )
-from dtrag.delivery.cli.context import Category, Json, Yes, confirmed, with_app
+from dtrag.delivery.cli.context import Category, Form, Json, Yes, confirmed, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput
 
@@ -44,6 +46,7 @@ def run(
     *,
     category: Category = None,
     most: Annotated[int | None, typer.Option(min=1, help="Passages of this run at most.", show_default=False)] = None,
+    later: Annotated[bool, typer.Option("--later", help="Leave it to a running service, as a job.")] = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> int:
@@ -66,6 +69,10 @@ def run(
         if not confirmed("Send these passages to the model?", refusal):
             return OK
 
+    if later:
+        job = with_app(context, lambda opened: opened.queue_imagination(category, most))
+        return show_result(as_json, job.view(), f"Job {job.job_id}: dtrag jobs show {job.job_id}")
+
     async def imagined(opened: App) -> ImagineReport:
         return await run_with_progress(opened, await _scope(opened, category), most)
 
@@ -81,15 +88,17 @@ async def run_with_progress(opened: App, scope: Scope, most: int | None = None, 
 
 
 @app.command("list")
-def list_questions(context: typer.Context, *, category: Category = None, as_json: Json = False) -> int:
+def list_questions(
+    context: typer.Context, *, category: Category = None, as_json: Json = False, form: Form = ListFormat.table
+) -> int:
     """List the imagined questions and where they are from.
 
     They are never text of a document: no answer quotes them.
     """
     rows = with_app(context, lambda opened: _rows(opened, category))
-    if as_json:
-        show_json({"passages": rows})
-        return OK
+    if as_json or form is not ListFormat.table:
+        questions = [(row["id"], row["origin"], text) for row in rows for text in row["questions"]]  # type: ignore[attr-defined]
+        return show_result(as_json or form, {"passages": rows}, Rows(("Passage", "Origin", "Question"), questions))
     console = data()
     for row in rows[:SHOWN]:
         console.print(safe(f"{row['id']} (imagined by {row['origin']})"), soft_wrap=True, style="bold")

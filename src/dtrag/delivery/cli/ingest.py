@@ -40,6 +40,17 @@ if TYPE_CHECKING:
     from dtrag.ingestion.sources import IngestReport
     from dtrag.settings import Settings
 
+DefaultCategory = Annotated[
+    str | None,
+    typer.Option("--category", metavar="PATH", help='Category of documents that state none, such as "AI/ML".'),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN",
+        help='Leave matching files of folders out, as with a line of a .dtragignore file: "*.tmp", "drafts/".',
+    ),
+]
 SHOWN_CHANGES = 20
 SHOWN_SKIPPED = 5
 """Limits of the text output; `--json` has everything."""
@@ -48,18 +59,9 @@ SHOWN_SKIPPED = 5
 def ingest(
     context: typer.Context,
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.", show_default=False)],
-    category: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help='Category of documents that state none, such as "AI/ML".'),
-    ] = None,
+    category: DefaultCategory = None,
     *,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help='Leave matching files of folders out, as with a line of a .dtragignore file: "*.tmp", "drafts/".',
-        ),
-    ] = None,
+    exclude: Exclude = None,
     work: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The regulation that the files are editions of, if they do not name one."),
@@ -103,7 +105,8 @@ def ingest(
 ) -> int:
     """Index files and folders.
 
-    Formats: Markdown, plain text, HTML, PDF, DOCX, HWPX, CSV, JSON lines.
+    Formats: Markdown, plain text, HTML, PDF, DOCX, PPTX, ODT, HWPX, HWP, HWPML, EML,
+    XLSX, XLS, ODS, CSV, JSON lines, JSON, XML, PNG, JPEG, TIFF.
     Unchanged files are skipped, so the same command may be repeated at any time,
     also after an interruption. Documents are found by their words at once; then
     the vectors of their passages are made.
@@ -111,7 +114,7 @@ def ingest(
     _check_arguments(paths, only_plan=dry_run, prunes=prune or prune_all)
     if dry_run:
         plan = with_app(context, lambda opened: opened.plan_prune(paths, exclude=exclude or ()))
-        return _show_plan(plan, as_json, force=prune_all)
+        return show_plan(plan, as_json, force=prune_all)
 
     async def run(opened: App) -> IngestReport:
         if imagine:
@@ -219,13 +222,14 @@ def show(report: IngestReport) -> None:
         note(str(each))
 
 
-def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:
-    """Print what `--prune` would do; exit code 2 if it would refuse."""
+def show_plan(plan: FolderPlan, as_json: bool, *, force: bool, changed: Sequence[str] | None = None) -> int:
+    """Print what `--prune` or a sync would do; exit code 2 if it would refuse."""
     refusal = "" if force else plan.refusal
     if as_json:
         show_json(
             {
                 "added": plan.added,
+                **({} if changed is None else {"changed": list(changed)}),
                 "renamed": [{"from": old, "to": new} for old, new in plan.renamed],
                 "removed": plan.removed,
                 "removed_documents": plan.removed_documents,
@@ -239,6 +243,7 @@ def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:
     removed = f"{plural(len(plan.removed), 'file')} with {plural(plan.removed_documents, 'document')}"
     rows = [
         ("Would add", plural(len(plan.added), "file")),
+        *([] if changed is None else [("Would read again", plural(len(changed), "file"))]),
         ("Would rename", plural(len(plan.renamed), "file")),
         ("Would remove", f"{removed}, of {plural(plan.known, 'known file')}"),
     ]

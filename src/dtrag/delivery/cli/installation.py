@@ -1,4 +1,4 @@
-"""`dtrag up`, `settings`, `doctor`, `models` and `licences`: the HTTP service, and what is configured and installed."""
+"""`dtrag up`, `settings`, `config`, `doctor`, `models`, `licences`: the service, what is configured and installed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
-from dtrag.delivery.cli.console import Rows, data, megabytes, note, safe, show_json, show_result
-from dtrag.delivery.cli.context import Json, ListedName, invocation, run_async
+from dtrag.delivery.cli.console import Facts, ListFormat, Rows, data, megabytes, note, safe, show_json, show_result
+from dtrag.delivery.cli.context import Form, Json, ListedName, invocation, run_async
 from dtrag.delivery.cli.exit_codes import DATABASE_UNREACHABLE, FAILURE, OK
 from dtrag.errors import InvalidInput, ModelNotFound
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
+
+    from dtrag.settings import ExplainedRow
 
 _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "bold red")}
 
@@ -61,16 +63,57 @@ class FlagRow(TypedDict):
     help: str
 
 
-def settings(context: typer.Context, as_json: Json = False) -> int:
-    """Show all settings with their values and descriptions."""
-    rows = invocation(context).settings().rows()
+def settings(context: typer.Context, as_json: Json = False, form: Form = ListFormat.table) -> int:
+    """Show all settings with their values, sources and descriptions."""
+    rows = _explained(context)
     flags = _flags()
 
-    listed = [(row["environment"], _text(row["value"]), row["help"]) for row in rows]
-    listed += [(row["environment"][0], "on" if row["on"] else "off", row["help"]) for row in flags]
+    listed = [(row["environment"], _text(row["value"]), row["source"], row["help"]) for row in rows]
+    listed += [(row["environment"][0], "on" if row["on"] else "off", "", row["help"]) for row in flags]
     when = "Settings (DTRAG_…) are read at the start, flags (FEATURE_…) at every request."
-    shown = Rows(("Environment", "Value", "Help"), listed, whole=("Environment",))
-    return show_result(as_json, {"settings": rows, "flags": flags}, shown, notes=[when])
+    shown = Rows(("Environment", "Value", "From", "Help"), listed, whole=("Environment",))
+    return show_result(as_json or form, {"settings": rows, "flags": flags}, shown, notes=[when])
+
+
+config_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Settings, and where they come from.")
+
+
+@config_app.command("explain")
+def explain(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A setting, such as port or DTRAG_PORT.", show_default=False)
+    ],
+    as_json: Json = False,
+) -> int:
+    """Show the value of a setting, which source it comes from, and what the other sources contain.
+
+    For commands that are started here; GET /settings returns the values of a
+    running service.
+    """
+    from dtrag.setting_files import no_setting
+
+    rows = {row["name"]: row for row in _explained(context)}
+    row = rows.get(name.lower().removeprefix("dtrag_"))
+    if row is None:
+        raise InvalidInput(no_setting(name, rows))
+    shown = [
+        ("Setting", f"{row['name']} ({row['environment']})"),
+        ("Value", _text(row["value"])),
+        ("From", row["source"]),
+        *((f"  {each['name']}", f"{_text(each['value'])}  {each['file']}".rstrip()) for each in row["sources"]),
+        ("  default", _text(row["default"])),
+        ("Meaning", row["help"]),
+    ]
+    return show_result(as_json, row, Facts(shown))
+
+
+def _explained(context: typer.Context) -> list[ExplainedRow]:
+    from dtrag.settings import explained
+
+    current = invocation(context)
+    current.settings()
+    return explained(data_dir=current.data_dir, database_url=current.database_url)
 
 
 def _text(value: object) -> str:
@@ -130,7 +173,7 @@ def models(context: typer.Context, as_json: Json = False) -> int:
 
 
 @models_app.command("list")
-def list_models(context: typer.Context, as_json: Json = False) -> int:
+def list_models(context: typer.Context, as_json: Json = False, form: Form = ListFormat.table) -> int:
     """List the known models, and whether they are installed and undamaged."""
     settings = invocation(context).settings()
     from dtrag.adapters.embedders.factory import LOCAL
@@ -153,7 +196,7 @@ def list_models(context: typer.Context, as_json: Json = False) -> int:
     # The other models are optional: no note if they are absent.
     missing = [model for model in known if model.state == "damaged" or (model.state == "absent" and model.name in used)]
     return show_result(
-        as_json,
+        as_json or form,
         {"models": known},
         Rows(("Name", "Lang.", "Size", "Licence", "State"), cells, whole=("Size", "State")),
         notes=[f"{model.name} is {model.state}. Download it with: dtrag models pull {model.name}" for model in missing],
@@ -214,12 +257,12 @@ class Licensed:
     licence: str
 
 
-def licences(as_json: Json = False) -> int:
+def licences(as_json: Json = False, form: Form = ListFormat.table) -> int:
     """List the licences of dtrag and of the packages that are installed for it."""
     packages = list(installed())
     rows = [(package.name, package.version, package.licence) for package in packages]
     return show_result(
-        as_json,
+        as_json or form,
         {"packages": packages},
         Rows(("Package", "Version", "Licence"), rows, whole=("Package", "Version")),
         notes=[

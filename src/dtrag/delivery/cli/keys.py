@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from dtrag.delivery.cli.console import Rows, note, plural, show_result
-from dtrag.delivery.cli.context import Json, ListedName, with_app
+from dtrag.delivery.cli.console import ListFormat, Rows, note, plural, show_result
+from dtrag.delivery.cli.context import Form, Json, ListedName, with_app
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.errors import InvalidInput
 
@@ -50,6 +50,10 @@ def create(
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="Of a public key: a site (https://www.example.org); may be repeated."),
     ] = None,
+    principal: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SITE/USER", help="A user of a source as whom it reads (posix/kim); may be repeated."),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Create a key. Its secret is printed once and not stored."""
@@ -66,6 +70,7 @@ def create(
             rate=rate,
             agent=await opened.agents.get(agent) if agent else None,
             origins=origin or (),
+            principals=principal or (),
         )
 
     created = with_app(context, create_key)
@@ -78,7 +83,7 @@ def create(
 
 
 @app.command("list")
-def list_keys(context: typer.Context, as_json: Json = False) -> int:
+def list_keys(context: typer.Context, as_json: Json = False, form: Form = ListFormat.table) -> int:
     """List current and former keys, the newest first, without secrets."""
     keys = with_app(context, lambda opened: opened.keys.every())
     now = datetime.datetime.now(datetime.UTC)
@@ -86,7 +91,7 @@ def list_keys(context: typer.Context, as_json: Json = False) -> int:
     rows = [(key.name, key.role, _scope(key), key.state(now), _day(key.last_used_at)) for key in keys]
     count = plural(len(keys), "key") if keys else NO_KEYS
     listed = Rows(("Name", "Role", "Scope", "State", "Last used"), rows, whole=("Role", "State"))
-    return show_result(as_json, {"keys": [key.view(now) for key in keys]}, listed, notes=[count])
+    return show_result(as_json or form, {"keys": [key.view(now) for key in keys]}, listed, notes=[count])
 
 
 @app.command("revoke")
@@ -95,7 +100,7 @@ def revoke(
     name: ListedName,
     as_json: Json = False,
 ) -> int:
-    """Revoke a key; running services refuse it within five seconds."""
+    """Revoke a key; running services refuse it within a second."""
     revoked = with_app(context, lambda opened: opened.keys.revoke(name))
     row = revoked.view(datetime.datetime.now(datetime.UTC))
     return show_result(as_json, {"key": row}, f"Revoked {revoked.name}")

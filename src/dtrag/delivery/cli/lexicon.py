@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtrag.core.response import plain
-from dtrag.delivery.cli.console import Rows, Verbatim, plural, show_result
-from dtrag.delivery.cli.context import Direct, Json, question_of, text_of, with_app
+from dtrag.delivery.cli.console import ListFormat, Rows, Verbatim, plural, show_result
+from dtrag.delivery.cli.context import Direct, Form, Json, question_of, text_of, with_app
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def list_entries(
     ] = None,
     direct: Direct = False,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """List the fields with their numbers of entries; with --field the entries.
 
@@ -56,8 +57,13 @@ def list_entries(
     chosen = [row for row in rows if field in (None, row["field"])]
     if field is None:
         summary = f"{plural(len(rows), 'entry')}. Entries of a field: dtrag lexicon list --field NAME"
-        return show_result(as_json, {"entries": chosen}, Rows(("Field", "Entries"), counted), notes=[summary])
-    return show_result(as_json, {"entries": chosen}, *map(_line, chosen), notes=[] if chosen else [NO_ENTRIES])
+        return show_result(as_json or form, {"entries": chosen}, Rows(("Field", "Entries"), counted), notes=[summary])
+    words = [
+        (row["field"], row["number"] or "", *(", ".join(row[name]) for name in ("spoken", "official")))
+        for row in chosen
+    ]
+    parts = map(_line, chosen) if form is ListFormat.table else [Rows(("Field", "Number", "Spoken", "Official"), words)]
+    return show_result(as_json or form, {"entries": chosen}, *parts, notes=[] if chosen else [NO_ENTRIES])
 
 
 @app.command("check")

@@ -9,15 +9,18 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import NoReturn
 
 from dtrag.delivery.cli.exit_codes import FAILURE, INTERRUPTED, OK, TERMINATED, Ended, OutputClosed, report
+from dtrag.delivery.process_end import leave
 
 INTERRUPTED_TEXT = "Interrupted; what was acknowledged is kept."
 
 
-def run() -> int:
+def run() -> NoReturn:
     """The console script."""
-    return main(sys.argv[1:])
+    leave(main(sys.argv[1:]))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -25,7 +28,8 @@ def main(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows `?`, not a traceback
-    wants_json = "--json" in arguments[: _end_of_options(arguments)]
+    options = list(arguments[: _end_of_options(arguments)])
+    wants_json = bool({"--json", "--format=json"} & set(options)) or ("--format", "json") in pairwise(options)
     try:
         code = _command(arguments, wants_json)
         sys.stdout.flush()

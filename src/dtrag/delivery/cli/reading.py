@@ -26,6 +26,7 @@ from dtrag.delivery.local_socket import FOLDER, SETTINGS_HEADER, VERSION_HEADER,
 from dtrag.settings import answer_settings
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from dtrag.app import App
@@ -41,6 +42,7 @@ Filters = Mapping[str, object] | None
 
 ANSWERS_WITHIN_S = 0.3
 """Maximum wait for the service's first response; a busier service is not used."""
+NOT_USED = "The running service is not used: {reason}."
 PAGE = 1_000
 """Entries of one page of a list over HTTP."""
 NEAREST = 3
@@ -85,7 +87,7 @@ def read(context: typer.Context, work: Callable[[Source], Coroutine[Any, Any, T]
                 return _without_waiting(work(service))
         except NoService as reason:
             if str(reason):
-                note(f"The running service is not used: {reason}.")
+                note(NOT_USED.format(reason=reason))
     return run_async(in_this_process(settings, work))
 
 
@@ -105,8 +107,17 @@ async def in_this_process(settings: Settings, work: Callable[[Source], Awaitable
         from dtrag.app import open_app
 
         await started()
-        async with open_app(settings) as app:
-            return await work(OwnApp(app))
+        async with open_app(settings, standby=True) as app:
+            result = await work(OwnApp(app))
+            if app.database.on_standby:
+                note(stale(await app.database.last_replayed()))
+            return result
+
+
+def stale(last: datetime | None) -> str:
+    """What a result from a standby, whose last change is of that time, means."""
+    known = f"whose last change is of {last:%Y-%m-%d %H:%M:%S} UTC" if last is not None else "whose age is not known"
+    return f"This is the copy of a standby, {known}: later changes are missing, and nothing was recorded."
 
 
 @asynccontextmanager
@@ -318,12 +329,29 @@ class RunningService:
             raise NoService("it closed the connection") from error
         if response.status == 200:
             return content
-        kind = getattr(errors, str(content["type"]), None)
-        if not isinstance(kind, type) or not issubclass(kind, errors.DtragError):
+        reported = error_of(content)
+        if reported is None:
             raise NoService(str(content["detail"]).removesuffix("."))
-        if kind is errors.Stopping:
+        if isinstance(reported, errors.Stopping):
             raise NoService("it is stopping")
-        raise kind(content["detail"])
+        raise reported
+
+
+def error_of(content: Mapping[str, Any]) -> errors.DtragError | None:
+    """The error that a response of the service reports; None for one that only this route knows."""
+    kind = getattr(errors, str(content["type"]), None)
+    return kind(content["detail"]) if isinstance(kind, type) and issubclass(kind, errors.DtragError) else None
+
+
+def is_running(settings: Settings) -> bool:
+    """Whether a service that answers as this process would runs on the data folder; a note says why not."""
+    try:
+        with RunningService(settings):
+            return True
+    except NoService as reason:
+        if str(reason):
+            note(NOT_USED.format(reason=reason))
+        return False
 
 
 Source = RunningService | OwnApp

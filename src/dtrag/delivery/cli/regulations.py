@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtrag.core.regulation_changes import pieces
-from dtrag.delivery.cli.console import Rows, data, facts, note, place, plural, safe, show_json, show_result
-from dtrag.delivery.cli.context import AsOf, Direct, Json, invocation, run_async
+from dtrag.delivery.cli.console import ListFormat, Rows, data, facts, note, place, plural, safe, show_json, show_result
+from dtrag.delivery.cli.context import AsOf, Direct, Form, Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput, ParseFailed
 
@@ -90,7 +90,12 @@ def verify(
 
 @app.command("list")
 def list_regulations(
-    context: typer.Context, *, as_of: AsOf = None, direct: Direct = False, as_json: Json = False
+    context: typer.Context,
+    *,
+    as_of: AsOf = None,
+    direct: Direct = False,
+    as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """List the regulations with their codes and numbers of articles, by name."""
     from dtrag.delivery.cli.reading import Source, is_empty, read
@@ -112,7 +117,9 @@ def list_regulations(
     elif not regulations:
         count = "None of the documents is a regulation. Index a regulation book with: dtrag ingest FILE"
     value = {"regulations": regulations}
-    return show_result(as_json, value, Rows(("Name", "Code", "Articles", "Appendices", "Addenda"), rows), notes=[count])
+    return show_result(
+        as_json or form, value, Rows(("Name", "Code", "Articles", "Appendices", "Addenda"), rows), notes=[count]
+    )
 
 
 @app.command("show")

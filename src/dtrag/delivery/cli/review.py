@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.console import Facts, Rows, plural, show_result
-from dtrag.delivery.cli.context import Json, ListedId, Offset, with_app
+from dtrag.delivery.cli.console import Facts, ListFormat, Rows, plural, show_result
+from dtrag.delivery.cli.context import Form, Json, ListedId, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -42,14 +42,16 @@ def review(context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_js
 
 
 @app.command("list")
-def list_items(context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_json: Json = False) -> int:
+def list_items(
+    context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_json: Json = False, form: Form = ListFormat.table
+) -> int:
     """List the pending items, least confident first."""
     items, total = with_app(context, lambda opened: opened.review.waiting(limit, offset))
     value = {"items": items, "total": total, "limit": limit, "offset": offset}
     cells = [(str(item.item_id), f"{item.confidence:.2f}", _subject(item), _proposal(item)) for item in items]
     listed = Rows(("Id", "Sure", "About", "Proposal"), cells, whole=("Id", "Sure"))
     count = f"{len(items):,} of {plural(total, 'item')}" if total else "The review queue is empty."
-    return show_result(as_json, value, listed, notes=[count])
+    return show_result(as_json or form, value, listed, notes=[count])
 
 
 @app.command("show")

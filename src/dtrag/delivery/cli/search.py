@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtrag.core.response import plain
-from dtrag.delivery.cli.console import data, is_about_settings, note, paragraph, place, plural, safe, show_json
-from dtrag.delivery.cli.context import AsOf, Categories, Direct, Json, question_of
+from dtrag.delivery.cli.console import (
+    ListFormat,
+    Rows,
+    data,
+    is_about_settings,
+    note,
+    paragraph,
+    place,
+    plural,
+    safe,
+    show_result,
+)
+from dtrag.delivery.cli.context import AsOf, Categories, Direct, Form, Json, question_of
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -61,6 +72,7 @@ def search(
     ] = None,
     direct: Direct = False,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """Search passages.
 
@@ -86,8 +98,9 @@ def search(
         return results, metrics, not results and await is_empty(source)
 
     results, metrics, empty = read(context, passages, direct=direct)
-    if as_json:
-        show_json({"query": text, "mode": metrics.mode, "results": as_json_rows(results), "metrics": metrics})
+    if as_json or form is not ListFormat.table:
+        value = {"query": text, "mode": metrics.mode, "results": as_json_rows(results), "metrics": metrics}
+        show_result(as_json or form, value, listed(results))
     else:
         show(results)
         _show_expansions(metrics)
@@ -123,6 +136,25 @@ def as_json_rows(results: Sequence[SearchResult]) -> list[Mapping[str, object]]:
     from dtrag.core.answers.citation_labels import label
 
     return [{"rank": rank, "label": label(result), **plain(result)} for rank, result in enumerate(results, start=1)]
+
+
+def listed(results: Sequence[SearchResult]) -> Rows:
+    """The passages as rows."""
+    from dtrag.core.answers.citation_labels import label
+
+    rows = [
+        (
+            rank,
+            label(each),
+            "/".join(each.taxonomy_path),
+            round(each.score, 4),
+            each.chunk_id,
+            each.source_url,
+            each.text,
+        )
+        for rank, each in enumerate(results, start=1)
+    ]
+    return Rows(("Rank", "Label", "Category", "Score", "Id", "Source", "Text"), rows)
 
 
 def show(results: Sequence[SearchResult]) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.console import Rows, Verbatim, plural, show_result
-from dtrag.delivery.cli.context import Json, text_of, with_app
+from dtrag.delivery.cli.console import ListFormat, Rows, Verbatim, plural, show_result
+from dtrag.delivery.cli.context import Form, Json, text_of, with_app
 
 if TYPE_CHECKING:
     from dtrag.app import App
@@ -24,7 +24,7 @@ Widening = Annotated[bool, typer.Option("--accept-widening", help="Accept that a
 
 
 @app.command("list")
-def list_versions(context: typer.Context, as_json: Json = False) -> int:
+def list_versions(context: typer.Context, as_json: Json = False, form: Form = ListFormat.table) -> int:
     """List all versions, the newest first."""
     versions = with_app(context, lambda opened: opened.taxonomy.versions())
     rows = [
@@ -32,11 +32,13 @@ def list_versions(context: typer.Context, as_json: Json = False) -> int:
     ]
     listed = Rows(("Version", "State", "Parent", "Created", "Why"), rows, whole=("Version", "State", "Parent"))
     value = {"versions": versions}
-    return show_result(as_json, value, listed, notes=[plural(len(versions), "version")])
+    return show_result(as_json or form, value, listed, notes=[plural(len(versions), "version")])
 
 
 @app.command("tree")
-def show_tree(context: typer.Context, version: OptionalVersion = "active", as_json: Json = False) -> int:
+def show_tree(
+    context: typer.Context, version: OptionalVersion = "active", as_json: Json = False, form: Form = ListFormat.table
+) -> int:
     """Show the tree with the current number of documents in each category."""
 
     async def load(opened: App) -> tuple[Taxonomy, dict[int, int]]:
@@ -47,7 +49,9 @@ def show_tree(context: typer.Context, version: OptionalVersion = "active", as_js
     nodes = [{"path": list(path), "documents": number} for path, number in rows]
     lines = [f"{'  ' * (len(path) - 1)}{path[-1]}{f' ({number:,})' if number else ''}" for path, number in rows]
     summary = f"Version {taxonomy.version}, {plural(len(rows), 'category')}"
-    return show_result(as_json, {"version": taxonomy.version, "nodes": nodes}, *lines, notes=[summary])
+    listed = Rows(("Category", "Documents"), [("/".join(path), number) for path, number in rows])
+    parts = lines if form is ListFormat.table else [listed]
+    return show_result(as_json or form, {"version": taxonomy.version, "nodes": nodes}, *parts, notes=[summary])
 
 
 @app.command("diff")
@@ -121,7 +125,7 @@ def _show_proposed(proposed: TreeVersion, as_json: bool) -> int:
 
 def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
     moved = [(f"{row.documents:,}", _path(row.before), _path(row.to), row.titles[0]) for row in effects.moved]
-    access = [(f"{row.kind} {row.name}", f"+{row.gained:,}", f"-{row.lost:,}") for row in effects.access]
+    access = [(str(row), f"+{row.gained:,}", f"-{row.lost:,}") for row in effects.access]
     examples = [
         f"{row.name} {sign} {example.title} ({_path(example.path)})"
         for row in effects.access

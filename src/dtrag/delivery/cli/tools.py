@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.console import Facts, Rows, data, note, plural, safe, show_json, show_result
-from dtrag.delivery.cli.context import Json, ListedName, with_app
+from dtrag.delivery.cli.console import Facts, ListFormat, Rows, data, note, plural, safe, show_json, show_result
+from dtrag.delivery.cli.context import Form, Json, ListedName, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput, NotFound
 
@@ -24,12 +24,12 @@ _EXAMPLE = """one JSON object, such as '{"query": "rain"}'"""
 
 
 @app.command("list")
-def list_tools(context: typer.Context, as_json: Json = False) -> int:
+def list_tools(context: typer.Context, as_json: Json = False, form: Form = ListFormat.table) -> int:
     """List the tools, also those that wait for your approval."""
     tools, servers = with_app(context, _load_tools)
     waiting = [tool.name for tool in tools if tool.state in {"new", "changed"}]
     return show_result(
-        as_json,
+        as_json or form,
         {"tools": tools, "servers": servers},
         Rows(("Name", "State", "What it does"), [(tool.name, _state(tool), _summary(tool)) for tool in tools]),
         notes=[

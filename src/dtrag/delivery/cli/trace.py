@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.console import data, facts, note, paragraph, plural, show_json, show_result, table
-from dtrag.delivery.cli.context import Json, with_app
+from dtrag.delivery.cli.console import (
+    ListFormat,
+    Rows,
+    data,
+    facts,
+    note,
+    paragraph,
+    plural,
+    show_json,
+    show_result,
+    table,
+)
+from dtrag.delivery.cli.context import Form, Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -26,6 +37,7 @@ def trace(
         int | None, typer.Option("--list", metavar="N", min=1, max=1_000, help="List the newest N instead.")
     ] = None,
     as_json: Json = False,
+    form: Form = ListFormat.table,
 ) -> int:
     """Show how an answer was produced: steps, model calls, debate.
 
@@ -34,22 +46,22 @@ def trace(
     """
     if trace_id is not None and last is not None:
         raise typer.BadParameter("give an ID or --list, not both")
+    if last is None and form in {ListFormat.csv, ListFormat.md}:
+        raise typer.BadParameter(f"a single trace is no list: --format {form} needs --list")
 
     async def load(opened: App) -> tuple[list[Trace], dict[str, str]]:
         loaded = [await opened.traces.get(trace_id)] if trace_id else await opened.traces.newest(last or 1)
         return loaded, await opened.traces.titles(loaded)
 
     traces, titles = with_app(context, load)
-    if as_json:
-        rows = [_row(row, titles) for row in traces]
-        if last is not None:
-            show_json({"traces": rows})
-        else:
-            show_json(rows[0] if rows else {})
+    values, is_table = [_row(row, titles) for row in traces], not as_json and form is ListFormat.table
+    if last is not None and not (is_table and not traces):
+        count = plural(len(traces), "trace")
+        return show_result(as_json or form, {"traces": values}, _rows(traces, short=is_table), notes=[count])
+    if not is_table:
+        show_json(values[0] if values else {})
     elif not traces:
         note('There is no trace yet. Ask something with: dtrag ask "…"')
-    elif last is not None:
-        _list(traces)
     else:
         _show(traces[0], titles)
     return OK
@@ -66,18 +78,18 @@ def _row(run: Trace, titles: Mapping[str, str]) -> dict[str, object]:
     return shown
 
 
-def _list(traces: list[Trace]) -> None:
+def _rows(traces: list[Trace], *, short: bool) -> Rows:
+    moment = "%m-%d %H:%M:%S" if short else "%Y-%m-%d %H:%M:%S"
     rows = [
         (
             str(row.trace_id),
-            f"{row.created_at:%m-%d %H:%M:%S}",
-            f"{row.seconds * 1000:,.0f}",
+            f"{row.created_at:{moment}}",
+            round(row.seconds * 1000),
             row.decision + (f", without {', '.join(row.degraded)}" if row.degraded else ""),
         )
         for row in traces
     ]
-    data().print(table(("Id", "When", "ms", "Decision"), rows, whole=("Id", "When")))
-    note(plural(len(traces), "trace"))
+    return Rows(("Id", "When", "ms", "Decision"), rows, whole=("Id", "When"))
 
 
 def _show(run: Trace, titles: Mapping[str, str]) -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from dtrag.core.answers.answer_words import answer_words
 from dtrag.core.answers.citation_labels import cited_label, context_lines
-from dtrag.core.documents import Citation, CitationContext, SearchResult
+from dtrag.core.documents import Citation, CitationContext, SearchResult, UncertainFigure
 from dtrag.core.page_starts import page_at
+from dtrag.core.recognised_text import uncertain_figures
 from dtrag.core.text.hidden_characters import visible
 from dtrag.core.text.line_kinds import ContextSpan
 from dtrag.core.text.line_wrapping import displayed
@@ -71,9 +72,18 @@ def citation_of(
         display=shown,
         context=_context(passage, units, start, preceding),
         page=page_at(passage.metadata, start),
+        ocr_confidence=passage.metadata.get("ocr_confidence"),
+        uncertain_figures=_uncertain(passage, start, end),
         title=passage.title,
         date=str(passage.metadata.get("processed_at", "")),
         version=str(passage.metadata.get("version", "")),
+    )
+
+
+def _uncertain(passage: SearchResult, start: int, end: int) -> tuple[UncertainFigure, ...]:
+    return tuple(
+        UncertainFigure(passage.text[first:last], passage.start + first, passage.start + last, confidence)
+        for first, last, confidence in uncertain_figures(passage.metadata, start, end)
     )
 
 

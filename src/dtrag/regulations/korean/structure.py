@@ -14,6 +14,7 @@ from itertools import islice
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
 from dtrag.core.page_starts import page_metadata, page_starts_within
+from dtrag.core.recognised_text import ocr_metadata, words_within
 from dtrag.core.text.token_counts import KOREAN_CHARACTERS_PER_TOKEN
 from dtrag.regulations.korean.book import Span, find_regulations, read_contents
 from dtrag.regulations.korean.editions import edition_of
@@ -120,6 +121,7 @@ def _passages(
             part=part if parts[part] == 1 else f"{part}#{parts[part]}",
             metadata=metadata,
             page_starts=page_starts_within(document.page_starts, start, end),
+            ocr_words=words_within(document.ocr_words, start, end),
         )
         chunks = tuple(islice(_chunks(regulation, span, provisions, start, max_tokens), most))
         preface = document.text[lines[span.body].start : provisions[0].start] if provisions else ""
@@ -158,6 +160,7 @@ def _chunks(
         for number, (start, end) in enumerate(spans, start=1):
             piece: dict[str, Scalar] = {"piece": number} if len(spans) > 1 else {}
             piece |= page_metadata(regulation.page_starts, start, end)
+            piece |= ocr_metadata(regulation.ocr_words, regulation.text, start, end)
             yield Chunk(ordinal, start, end, regulation.text[start:end], breadcrumb, {**metadata, **piece})
             ordinal += 1
 

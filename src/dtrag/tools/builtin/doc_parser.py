@@ -21,7 +21,10 @@ CONTENT_CHARACTERS = 8 << 20
 TEXT_CHARACTERS = 50_000
 """Maximum text of all documents in the file together, so that the output stays below the limit of tools."""
 MOST_DOCUMENTS = 100
-Format = Literal["txt", "md", "html", "pdf", "docx", "hwpx", "csv", "jsonl"]
+Format = Literal[
+    "txt", "md", "html", "pdf", "docx", "pptx", "odt", "hwpx", "hwp", "hml", "eml", "xlsx", "xls", "ods", "csv",
+    "jsonl", "json", "xml",
+]  # fmt: skip
 
 
 class DocumentOutput(TypedDict):

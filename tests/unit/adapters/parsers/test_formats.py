@@ -21,7 +21,8 @@ def test_every_row_has_its_module_and_every_suffix_one_row() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a.MD", "한글 이름.hwpx", "x/y.PDF", "C:\\docs\\b.Docx", "c.ndjson", "old.hwp", "old.doc"]
+    "name",
+    ["a.MD", "한글 이름.hwpx", "x/y.PDF", "C:\\docs\\b.Docx", "c.ndjson", "old.hwp", "b.XLSX", "mail.eml", "old.doc"],
 )
 def test_known_names(name: str) -> None:
     assert formats.knows(name)
@@ -34,23 +35,37 @@ def test_unknown_names(name: str) -> None:
         formats.format_of(name)
 
 
-@pytest.mark.parametrize(("name", "advice"), [("a.hwp", "HWPX"), ("a.doc", "DOCX")])
-def test_old_binary_formats_get_advice(name: str, advice: str) -> None:
-    with pytest.raises(ParseFailed, match=advice):
-        formats.format_of(name)
+def test_old_binary_formats_get_advice() -> None:
+    with pytest.raises(ParseFailed, match="DOCX"):
+        formats.format_of("a.doc")
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(formats, "import_module", absent)
+    with pytest.raises(ParseFailed, match=r"XLSX files need an optional part; .* pip install 'dtrag\[spreadsheets\]'"):
+        formats.format_of("a.xlsx").load()
 
 
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.hwpx", OLE, "save it as HWPX"),
-        ("a.hwpx", b"HWP Document File V3.00 \x1a\x01", "save it as HWPX"),
+        ("a.hwpx", OLE, "name it .hwp"),
+        ("a.hwpx", b"HWP Document File V3.00 \x1a\x01", "name it .hwp"),
         ("a.docx", OLE, "save it as DOCX"),
+        ("a.xlsx", OLE, "an encrypted file; open it and save it as XLSX"),
+        ("a.xls", b"PK\x03\x04rest", "zip archive, not a XLS"),
+        ("a.hwp", b"%PDF-1.7 rest", "PDF file, not HWP"),
         ("a.txt", OLE, "binary office file"),
         ("a.pdf", OLE, "binary office file"),
         ("a.pdf", b"PK\x03\x04rest", "zip archive, not a PDF"),
         ("a.pdf", b"hello", "not a PDF"),
         ("a.docx", b"%PDF-1.7 rest", "PDF file, not DOCX; name it .pdf"),
+        ("a.docx", b"SCDSA002\0\0", "encrypted by document security of SoftCamp"),
+        ("a.pdf", b"\x9b DRMONE  This Document", "encrypted by document security of Fasoo"),
+        ("a.hwp", b"<MARKANY_DOCUMENTSAFER>\xc6", "encrypted by document security of MarkAny"),
         ("a.docx", b"hello", "not a DOCX"),
         ("a.html", b"%PDF-1.4\n<html>polyglot</html>", "PDF file, not HTML"),
         ("a.md", b"PK\x03\x04rest", "zip archive, not Markdown"),

@@ -212,3 +212,50 @@ def test_endlessly_nested_tables_are_cut_off(read: Read) -> None:
     text = text_of(read, deep)
     assert "층" in text
     assert "바닥" not in text
+
+
+NUMBERED = """<hh:head xmlns:hh="http://www.hancom.co.kr/hwpml/2011/head"><hh:refList>
+<hh:numberings>
+<hh:numbering id="1" start="0"><hh:paraHead level="1" numFormat="DIGIT" start="1">제^1장</hh:paraHead>
+<hh:paraHead level="2" numFormat="DIGIT" start="1">제^1장 제^2절</hh:paraHead></hh:numbering>
+<hh:numbering id="2"><hh:paraHead level="2" numFormat="HANGUL_SYLLABLE" start="1">^2.</hh:paraHead>
+<hh:paraHead level="1" numFormat="CIRCLED_DIGIT" start="19">^1</hh:paraHead>
+<hh:paraHead level="3" numFormat="DIGIT" start="1"/></hh:numbering>
+</hh:numberings>
+<hh:bullets><hh:bullet id="1" char="□"/></hh:bullets>
+<hh:paraProperties>
+<hh:paraPr id="0"><hh:heading type="NONE" idRef="0" level="0"/></hh:paraPr>
+<hh:paraPr id="1"><hh:heading type="OUTLINE" idRef="0" level="0"/></hh:paraPr>
+<hh:paraPr id="2"><hh:switch><hh:case><hh:heading type="OUTLINE" idRef="0" level="1"/></hh:case></hh:switch></hh:paraPr>
+<hh:paraPr id="3"><hh:heading type="NUMBER" idRef="2" level="0"/></hh:paraPr>
+<hh:paraPr id="4"><hh:heading type="NUMBER" idRef="2" level="1"/></hh:paraPr>
+<hh:paraPr id="5"><hh:heading type="NUMBER" idRef="2" level="2"/></hh:paraPr>
+<hh:paraPr id="6"><hh:heading type="BULLET" idRef="1" level="0"/></hh:paraPr>
+<hh:paraPr id="7"><hh:heading type="NUMBER" idRef="9" level="9"/></hh:paraPr>
+</hh:paraProperties></hh:refList></hh:head>"""
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        ([1, 1, 2, 2, 1, 2], ["제1장", "제2장", "제2장 제1절", "제2장 제2절", "제3장", "제3장 제1절"]),
+        ([2, 1], ["제1장 제1절", "제1장"]),  # a level without one above it counts in the first of these
+        ([3, 0, 3, 3, 4, 3, 4], ["⑲", "", "⑳", "21", "가.", "22", "가."]),
+        ([3, 1, 3], ["⑲", "제1장", "⑳"]),
+        ([5, 6, 7, 6], ["", "□", "", "□"]),
+        ([4] * 15, [*(f"{syllable}." for syllable in "가나다라마바사아자차카타파하"), "15."]),
+    ],
+)
+def test_numbers_and_bullets_stand_before_their_paragraphs(shapes: list[int], expected: list[str], read: Read) -> None:
+    outline = '<hp:secPr outlineShapeIDRef="1"/>'
+    parts = [paragraph(outline, shape=0), *(paragraph("글", shape=shape) for shape in shapes)]
+    [document] = read("a.hwpx", packed(section(*parts), Contents__header_xml=NUMBERED))
+    assert [document.text[block.start : block.end] for block in document.blocks] == [
+        f"{each} 글".strip() for each in expected
+    ]
+
+
+def test_an_empty_paragraph_counts_and_has_no_text(read: Read) -> None:
+    parts = [paragraph("글", shape=4), paragraph("", shape=4), paragraph(table((paragraph("표", shape=4),)), shape=4)]
+    [document] = read("a.hwpx", packed(section(*parts, paragraph("끝", shape=4)), Contents__header_xml=NUMBERED))
+    assert [document.text[block.start : block.end] for block in document.blocks] == ["가. 글", "라. 표", "마. 끝"]

@@ -17,7 +17,7 @@ import pytest
 from lxml import etree
 from pypdf.errors import LimitReachedError, PdfReadError
 
-from dtrag.adapters.parsers import text, wire, worker
+from dtrag.adapters.parsers import ocr, text, wire, worker
 from dtrag.adapters.parsers.formats import format_of
 from dtrag.adapters.parsers.process import environment
 from dtrag.core.documents import Block, ParsedDocument
@@ -46,6 +46,8 @@ def served(
     path = tmp_path / "input"
     path.write_bytes(data)
     pipe = io.BytesIO()
+    for name_of_state in ("_languages", "page_done"):  # they are of a process of its own, whose time is limited
+        monkeypatch.setattr(ocr, name_of_state, getattr(ocr, name_of_state))
     usable = worker.serve({"path": str(path), "name": name, "cpu_seconds": 1}, worker._Replies(pipe), 64)
     return list(frames(pipe.getvalue())), usable
 
@@ -143,7 +145,7 @@ def noisy(path, name):
     print("noise"); sys.stdout.flush(); os.write(1, b"noise"); os.write(2, b"x" * 100)
     yield from quiet(path, name)
 text.parse = noisy
-sys.argv = ["worker", "256"]
+sys.argv = ["worker", "256", "auto"]
 sys.exit(worker.main())
 """
     path = tmp_path / "a.txt"

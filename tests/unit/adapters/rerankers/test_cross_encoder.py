@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -18,13 +19,14 @@ from tests.contract.reranker import QUERY, TEXTS, RerankerContract, scored
 from tests.unit.adapters.rerankers.tiny import HIT, MISS, write_model
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids="{} threads".format)
+@pytest.fixture(scope="module", params=[(1, False), (2, False), (2, True)], ids="{0[0]} threads, classes {0[1]}".format)
 def reranker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Reranker:
-    return CrossEncoder(write_model(tmp_path_factory.mktemp("model")), name="tiny", threads=request.param)
+    threads, classes = request.param
+    return CrossEncoder(write_model(tmp_path_factory.mktemp("model"), classes=classes), name="tiny", threads=threads)
 
 
 class TestCrossEncoder(RerankerContract):
-    """The whole contract, with one thread and with two."""
+    """The whole contract, with one thread and with two, with one output and with two classes."""
 
 
 def _load(folder: Path) -> CrossEncoder:
@@ -37,6 +39,15 @@ def test_the_scores_are_the_sigmoid_of_the_outputs(tmp_path: Path) -> None:
     expected = [1 / (1 + math.exp(-(MISS + HIT * words))) for words in shared]
     assert scored(model, QUERY, TEXTS) == pytest.approx(expected, abs=1e-6)
     assert (model.id, model.languages) == ("tiny", frozenset({"*"}))
+
+
+@pytest.mark.parametrize(("labels", "turned"), [({}, False), ({"0": "relevant", "1": "irrelevant"}, True)])
+def test_of_two_classes_the_relevant_one_counts(tmp_path: Path, labels: dict[str, str], turned: bool) -> None:
+    folder = write_model(tmp_path, classes=True)
+    (folder / "config.json").write_text(json.dumps({"id2label": labels}))
+    one = scored(_load(write_model(tmp_path / "one")), QUERY, TEXTS)
+    expected = [1 - score for score in one] if turned else one
+    assert scored(_load(folder), QUERY, TEXTS) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_query_survives_beside_a_passage_of_any_length(tmp_path: Path) -> None:
@@ -117,7 +128,7 @@ def test_an_incomplete_model_is_reported_with_advice(
 
 
 def test_a_graph_that_is_no_cross_encoder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelDamaged, match="it gives 3 numbers a pair, not one"):
+    with pytest.raises(ModelDamaged, match="it gives 3 numbers a pair, and none of its labels"):
         _load(write_model(tmp_path / "classes", outputs=3))
     with pytest.raises(ModelDamaged, match="it takes input_ids, attention_mask, token_type_ids, pixels"):
         _load(write_model(tmp_path / "pictures", extra="pixels"))

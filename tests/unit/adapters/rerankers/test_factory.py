@@ -104,6 +104,20 @@ def test_a_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     assert scored(found, QUERY, TEXTS)[1] > 0.9
 
 
+def test_a_folder_after_dir_needs_no_usual_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_model(tmp_path / "tuned")
+    (folder / "onnx").mkdir()
+    (folder / "model.onnx").rename(folder / "onnx" / "model_quantized.onnx")
+    for name in ("dir:tuned", f"dir:{folder}", f"dir:{folder}/onnx/model_quantized.onnx"):
+        chosen = choose(_settings(tmp_path / "data", name))
+        assert chosen is not None
+        assert (chosen.id, chosen.languages) == ("dir:tuned", frozenset({"*"}))
+        assert scored(chosen, QUERY, TEXTS)[1] > 0.9
+    with pytest.raises(ModelNotFound, match="there is no"):
+        choose(_settings(tmp_path / "data", "dir:nothing"))
+
+
 def test_a_relative_folder_comes_after_the_model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_model(tmp_path / SMALL.name)
@@ -117,7 +131,7 @@ def test_a_relative_folder_comes_after_the_model_folder(tmp_path: Path, monkeypa
 
 
 def test_a_folder_without_a_model_explains_the_expected_files(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFound, match=r"has no model\.onnx and tokenizer\.json. Put both there"):
+    with pytest.raises(ModelNotFound, match=r"there is no model\.onnx in it.*with its tokenizer\.json"):
         choose(_settings(tmp_path, str(tmp_path)))
 
 

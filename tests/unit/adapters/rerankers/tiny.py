@@ -25,17 +25,25 @@ HIT, MISS = 2.0, -3.0
 
 
 def write_model(
-    folder: Path, *, bias: float = MISS, outputs: int = 1, types: bool = True, extra: str = "", positions: int = 512
+    folder: Path,
+    *,
+    bias: float = MISS,
+    outputs: int = 1,
+    types: bool = True,
+    extra: str = "",
+    positions: int = 512,
+    classes: bool = False,
 ) -> Path:
-    """The model in a folder; the keywords make it useless in one way each."""
+    """The model in a folder, with `classes` irrelevant and relevant; the keywords make it useless in one way each."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.onnx").write_bytes(_graph(bias, outputs, types, extra).SerializeToString())
+    (folder / "model.onnx").write_bytes(_graph(bias, outputs, types, extra, classes).SerializeToString())
     _tokenizer().save(str(folder / "tokenizer.json"))
     (folder / "config.json").write_text(json.dumps({"pad_token_id": 0, "max_position_embeddings": positions}))
     return folder
 
 
-def _graph(bias: float, outputs: int, types: bool, extra: str) -> onnx.ModelProto:
+def _graph(bias: float, outputs: int, types: bool, extra: str, classes: bool) -> onnx.ModelProto:
+    outputs = 2 if classes else outputs
     size = len(SPECIAL) + len(WORDS)
     table = np.zeros((size, len(WORDS)), np.float32)
     table[len(SPECIAL) :] = np.eye(len(WORDS), dtype=np.float32)
@@ -46,6 +54,10 @@ def _graph(bias: float, outputs: int, types: bool, extra: str) -> onnx.ModelProt
         "weights": np.full((len(WORDS), outputs), HIT, np.float32),
         "bias": np.array([bias], np.float32),
     }
+    if classes:  # the first output is that of the other class: always 0
+        constants["weights"] = np.array([[0, HIT]] * len(WORDS), np.float32)
+        constants["bias"] = np.array([0, bias], np.float32)
+    constants |= {}
     names = ["input_ids", "attention_mask", *(["token_type_ids"] if types else []), *([extra] if extra else [])]
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),

@@ -148,7 +148,7 @@ def test_terms_of_two_paragraphs_are_the_terms_of_each(one: str, other: str) -> 
 @given(WRITTEN | ANYTHING)
 def test_counts_are_those_of_the_ids_of_the_terms(text: str) -> None:
     assert Analyzer().counts(text) == Counter(map(term_id, terms(text)))
-    more = Analyzer("m", str.split)
+    more = Analyzer("m", terms)
     assert more.counts(text) == Counter(map(term_id, more.terms(text)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dtrag.delivery.cli import console as console_module
-from dtrag.delivery.cli.console import Facts, Rows, paragraph, place, plural, safe, show_result, table
+from dtrag.delivery.cli.console import Facts, ListFormat, Rows, paragraph, place, plural, safe, show_result, table
 
 
 def console(width: int = 80) -> Console:
@@ -68,6 +69,41 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch: pytest.
     with console_module.progress("Reading", made) as update:
         update(2, 9, "2/9 files")
     assert printed(made) == "Reading: 2/9 files\n"
+
+
+def test_csv_and_markdown_have_the_rows_alone_and_no_cell_is_a_formula_or_markup(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    texts = [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        " =1",
+        "\t=1",
+        "a=1",
+        'quote", comma',
+        "두 줄\n둘째",
+        "\x1b[31m",
+        "a|b",
+        "<b>[x](y)",
+    ]
+    rows = Rows(("Text", "Number"), [(text, -number) for number, text in enumerate(texts)])
+    show_result(ListFormat.csv, {}, rows, "a line", Facts([("a", "b")]), notes=["note"])
+    out, err = capsys.readouterr()
+    assert err == "note\n"
+    read = list(csv.reader(io.StringIO(out)))
+    assert read[0] == ["Text", "Number"]
+    expected = [*(f"'{text}" for text in texts[:6]), *texts[6:9], "[31m", *texts[10:]]
+    assert [row[0] for row in read[1:]] == expected
+    assert [int(row[1]) for row in read[1:]] == [-number for number in range(len(texts))], "numbers stay numbers"
+    show_result(ListFormat.md, {}, rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["| Text | Number |", "| --- | --- |", "| =1+1 | 0 |"]
+    assert lines[-3:] == ["| \\[31m | -9 |", r"| a\|b | -10 |", r"| \<b\>\[x\](y) | -11 |"]
+    assert len(lines) == 2 + len(texts)
+    show_result(ListFormat.csv, {}, Rows(("Text",), []))
+    assert capsys.readouterr().out == "Text\n", "an empty list has its header"
 
 
 def test_a_result_is_text_with_notes_or_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,8 @@ import uuid
 import pytest
 
 from dtrag.core.trace import CallTrace, StepTrace, Trace
-from dtrag.delivery.cli.trace import _list, _show
+from dtrag.delivery.cli.console import show_result
+from dtrag.delivery.cli.trace import _rows, _show
 
 FOUND = Trace(
     trace_id=uuid.UUID(int=7),
@@ -83,7 +84,7 @@ def test_the_list_names_what_was_done_without(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    _list([FOUND])
+    show_result(False, {}, _rows([FOUND], short=True))
     shown = capsys.readouterr()
     assert max(map(len, shown.out.splitlines())) <= 80
     assert str(FOUND.trace_id) in shown.out

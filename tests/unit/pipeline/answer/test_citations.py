@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from dtrag.core.answers.citation_labels import label
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import SearchResult, UncertainFigure
 from dtrag.pipeline.answer.candidates import Quote
 from dtrag.pipeline.answer.citations import cite
+from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.steps import check_recognised
 
 ARTICLE = {"regulation": "학칙", "article": "제15조", "article_title": "휴학"}
 
@@ -74,3 +76,28 @@ def test_marks_of_a_passage_are_not_citations_and_the_quote_stays_exact() -> Non
 
 def test_nothing_quoted_nothing_cited() -> None:
     assert cite([], []) == ("", (), ())
+
+
+async def test_an_uncertain_figure_is_named_and_the_answer_is_not_sure() -> None:
+    text = "하루 30,000원을 넘을 수 없다. 시행은 2024년 3월이다."
+    passage = SearchResult("c", text, "여비규정", start=100, metadata={"page": 2, "ocr_confidence": 91})
+    unsure = replace(passage, metadata={**passage.metadata, "ocr_uncertain": "3:8:62"})
+    [first, second] = [(0, text.index(" 시행")), (text.index("시행"), len(text))]
+    quotes = [Quote(0, start, end, text[start:end], 1.0) for start, end in (first, second)]
+    _, citations, _ = cite(quotes, [unsure])
+    figure = UncertainFigure("30,000원을", 103, 111, 62)
+    assert [citation.uncertain_figures for citation in citations] == [(figure,), ()]
+    assert [citation.ocr_confidence for citation in citations] == [91, 91]
+    for sources, decision, confidence, notes in (
+        (citations, "review", 0.5, 1),
+        (citations[1:], "answer", 0.9, 0),
+        (cite(quotes, [replace(passage, metadata={})])[1], "answer", 0.9, 0),
+    ):
+        state = PipelineState(query="하루 한도는?", sources=list(sources), decision="answer", confidence=0.9)
+        state.answer_confidence = 0.8
+        check_recognised(state)
+        assert (state.decision, state.confidence, len(state.notes)) == (decision, confidence, notes)
+        assert state.answer_confidence == min(0.8, confidence)
+        assert not notes or "30,000원을 in [1] was read by OCR (text recognition) with a confidence of 62%" in str(
+            state.notes[0]
+        )

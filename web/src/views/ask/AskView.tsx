@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { recoveries } from "../../state/connection";
 import { route } from "../../state/router";
+import { mayAs } from "../../state/session";
 import { useShortcuts } from "../../state/shortcuts";
 import { useMedia } from "../../state/use-media";
 import { Button } from "../../parts/Button";
@@ -28,16 +29,18 @@ export default function AskView() {
   useShortcuts([
     { keys: "/", label: () => t("ask.focus"), run: () => box.current?.focus() },
     { keys: "n", label: () => t("ask.new"), run: startAgain },
-    { keys: "c", label: () => t("talks.title"), run: () => setTalks(true) },
+    ...(mayAs("reader") ? [{ keys: "c", label: () => t("talks.title"), run: () => setTalks(true) }] : []),
   ]);
   const open = currentSource();
   return (
     <div class={`${styles.view} ${open && wide ? styles.beside : ""}`}>
       <div class={styles.talk}>
         <div class={styles.tools}>
-          <Button kind="bare" small icon="history" aria-haspopup="dialog" onClick={() => setTalks(true)}>
-            {t("talks.title")}
-          </Button>
+          {mayAs("reader") && (
+            <Button kind="bare" small icon="history" aria-haspopup="dialog" onClick={() => setTalks(true)}>
+              {t("talks.title")}
+            </Button>
+          )}
           {shown.value.conversation && (
             <Button kind="bare" small icon="plus" onClick={startAgain}>
               {t("ask.new")}

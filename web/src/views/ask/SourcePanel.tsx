@@ -104,6 +104,7 @@ function Facts({ source, part, asOf }: { source: Source; part: Part; asOf: strin
       <p class={styles.small}>
         {t("source.indexed", { date: formatDate(source.date) })}
         {source.version && ` · ${t("source.version", { version: source.version })}`}
+        {typeof source.ocr_confidence === "number" && ` · ${t("source.ocr", { n: source.ocr_confidence })}`}
         {original && (
           <>
             {" · "}

@@ -1,5 +1,6 @@
 /** A question with its answer: while it is written, when it is there, and when it failed. */
 import { href } from "../../state/router";
+import { mayAs } from "../../state/session";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { Failure } from "../../parts/States";
@@ -79,12 +80,12 @@ function Actions({ turn, last }: { turn: Turn; last: boolean }) {
           {t("ask.retry")}
         </Button>
       )}
-      {traceId && (
+      {traceId && mayAs("reader") && (
         <a class={styles.link} href={href("trace", { path: [traceId] })}>
           {t("ask.trace")}
         </a>
       )}
-      {traceId && <Feedback turn={turn} />}
+      {traceId && mayAs("reader") && <Feedback turn={turn} />}
     </div>
   );
 }

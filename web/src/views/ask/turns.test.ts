@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { session } from "../../state/session";
 import type { Answer } from "./turn";
 import { newConversationId, reset, retry, show, shown, stop, vote } from "./turns";
 
@@ -27,7 +28,10 @@ beforeEach(() => {
   reset();
   sessionStorage.clear();
 });
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  session.value = { state: "unknown" };
+  vi.unstubAllGlobals();
+});
 
 test("a question in a new conversation is asked at once, with scope and date", async () => {
   const fetched = answering(
@@ -164,4 +168,23 @@ test("an answer that another question replaces neither stops nor writes into it"
   streams[1]?.close();
   await second;
   expect(shown.value.turns).toMatchObject([{ question: "Second?", state: "done" }]);
+});
+
+test("without a key the page sends the earlier turns itself, and asks for no stored conversation", async () => {
+  session.value = { state: "open", caller: { name: "public", role: "public", scope: ["A"], local: false } };
+  const fetched = answering(streamed(events(["done", ANSWER])), streamed(events(["done", ANSWER])));
+  const id = newConversationId();
+  await show(id, "May I?", SETTINGS);
+  await show(id, "And she?", SETTINGS);
+  const bodies = fetched.mock.calls.map(([, request]) => JSON.parse(request?.body as string) as unknown);
+  expect(bodies[1]).toMatchObject({
+    messages: [
+      { role: "user", content: "May I?" },
+      { role: "assistant", content: "Yes. [1]" },
+      { role: "user", content: "And she?" },
+    ],
+  });
+  expect(bodies[1]).not.toHaveProperty("conversation_id");
+  await show("page-of-yesterday", "May I?", SETTINGS);
+  expect(fetched.mock.calls.map(([address]) => address as string)).not.toContain("/conversations/page-of-yesterday");
 });

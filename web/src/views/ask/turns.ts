@@ -1,7 +1,7 @@
 /** Questions and answers of the conversation that is shown; what streams into them, and what reloading keeps. */
 import { signal } from "@preact/signals";
 import { announce } from "../../state/announce";
-import { whenSessionEnds } from "../../state/session";
+import { keyless, whenSessionEnds } from "../../state/session";
 import { api } from "../../api/client";
 import { asProblem, isAbort, problemFrom, type Problem } from "../../api/problem";
 import type { components } from "../../api/schema";
@@ -60,7 +60,7 @@ export async function show(conversation: string, question: string, settings: Set
   }
   reset();
   shown.value = { ...NOTHING, conversation };
-  if (!unasked.delete(conversation)) await loadTurns(conversation, question, settings);
+  if (!unasked.delete(conversation) && !keyless.value) await loadTurns(conversation, question, settings);
   const { conversation: current, problem, turns } = shown.value;
   if (current !== conversation || problem) return;
   if (question && turns.at(-1)?.question !== question) await ask(question, settings);
@@ -160,14 +160,25 @@ export async function retry(turn: Turn): Promise<void> {
 
 function requestOf(question: string, conversation: string, settings: Settings): components["schemas"]["ChatRequest"] {
   return {
-    message: question,
-    conversation_id: conversation,
+    ...(keyless.value ? { messages: messagesWith(question) } : { message: question, conversation_id: conversation }),
     agent_id: settings.agent || null,
     context: {
       ...(settings.scope.length > 0 && { taxonomy_paths: settings.scope }),
       ...(settings.as_of && { as_of: settings.as_of }),
     },
   };
+}
+
+/** Turns before the question that are sent where the service stores no conversation. */
+const MOST_SENT = 10;
+
+function messagesWith(question: string): components["schemas"]["ChatMessage"][] {
+  const earlier = shown.value.turns.filter((turn) => turn.state === "done").slice(-MOST_SENT);
+  const said = earlier.flatMap((turn) => [
+    { role: "user" as const, content: turn.question },
+    { role: "assistant" as const, content: turn.text },
+  ]);
+  return [...said, { role: "user", content: question }];
 }
 
 /** What the events of POST /chat/stream carry. */

@@ -15,6 +15,7 @@ import { formatDate, formatNumber } from "../../text/texts";
 import { address, type Document } from "./state";
 import { t } from "./text";
 import { ListTools } from "./ListTools";
+import { JobsPart } from "./JobsPart";
 import { UploadPanel } from "./UploadPanel";
 import { written } from "./uploads";
 import styles from "./DocumentsPage.module.css";
@@ -48,6 +49,7 @@ export function DocumentsPage() {
   return (
     <Page title={t("documents.title")} lead={lead} fill>
       {mayAdd ? <UploadPanel /> : documents.total !== 0 && <p>{t("documents.readOnly")}</p>}
+      <JobsPart />
       {(selects || documents.total !== 0) && <ListTools />}
       {documents.problem ? (
         <Failure problem={documents.problem} onRetry={documents.reload} />

@@ -25,6 +25,7 @@ export function WhoPart({ id }: { id: string }) {
 }
 
 function mine(): string {
+  if (caller.value?.role === "public") return t("who.everybody");
   const scope = caller.value?.scope;
   return scope ? t("who.mine", { paths: scope.join(", ") }) : t("who.mineWhole");
 }
@@ -39,6 +40,7 @@ function Sights({ visibility }: { visibility: Visibility }) {
         {category.length > 0 ? t("who.category", { path: pathText(category) }) : t("who.noCategory")} {t("who.rule")}
       </p>
       {visibility.without_keys && <p class={styles.open}>{t("who.withoutKeys")}</p>}
+      {sights.some((sight) => sight.kind === "public") && <p class={styles.open}>{t("who.everybody")}</p>}
       {!visibility.without_keys && <Group title={t("who.keys", { n: keys.length })} sights={keys} />}
       <Group title={t("who.agents", { n: agents.length })} sights={agents} />
     </div>

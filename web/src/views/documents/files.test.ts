@@ -9,15 +9,15 @@ const fileAt = (path: string): File => {
 
 test("of a folder, kinds that are not read are named, and hidden files are left out", () => {
   const found = chosen(
-    ["a/Rules.PDF", "a/b/photo.png", "a/b/icon.png", "a/README", "a/.git/x.md", "a/old.hwp"].map(fileAt),
+    ["a/Rules.PDF", "a/b/photo.webp", "a/b/icon.webp", "a/README", "a/.git/x.md", "a/old.hwp"].map(fileAt),
   );
   expect(found.files.map((file) => file.path)).toEqual(["a/Rules.PDF", "a/old.hwp"]);
   expect([...found.skipped]).toEqual([
-    [".png", ["a/b/photo.png", "a/b/icon.png"]],
+    [".webp", ["a/b/photo.webp", "a/b/icon.webp"]],
     ["", ["a/README"]],
   ]);
 });
 
 test("a file that was chosen itself is always tried", () => {
-  expect(chosen([fileAt("photo.png")]).files).toHaveLength(1);
+  expect(chosen([fileAt("photo.webp")]).files).toHaveLength(1);
 });

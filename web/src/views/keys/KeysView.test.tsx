@@ -16,9 +16,13 @@ const KEY = {
   revoked_at: null,
   agent_id: null,
   origins: [],
+  principals: [],
   rate_per_minute: 60,
 };
-const KEYS = [KEY, { ...KEY, name: "lee", prefix: "dtrag_cd", role: "reader", scope: ["HR/Leave", "IT"] }];
+const KEYS = [
+  KEY,
+  { ...KEY, name: "lee", prefix: "dtrag_cd", role: "reader", scope: ["HR/Leave", "IT"], principals: ["posix/lee"] },
+];
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -33,7 +37,9 @@ test("revoking says who loses which access, and that one's own key ends the sess
   const dialog = () => document.querySelector("dialog")?.textContent ?? "";
   await vi.waitFor(() => expect(revoke("lee")).not.toBeNull());
   revoke("lee")?.click();
-  await vi.waitFor(() => expect(dialog()).toContain("lee (Reader: searches and asks) loses access to: HR/Leave, IT."));
+  await vi.waitFor(() =>
+    expect(dialog()).toContain("lee (Reader: searches and asks) loses access to: HR/Leave, IT; as posix/lee."),
+  );
   expect(dialog()).not.toContain("signed in with this key");
   [...document.querySelectorAll("button")].find((one) => one.textContent === "Cancel")?.click();
   await vi.waitFor(() => expect(document.querySelector("dialog")).toBeNull());

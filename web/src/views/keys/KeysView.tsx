@@ -47,7 +47,11 @@ export default function KeysView() {
   );
 }
 
-const scopeOf = (row: Key): string => row.scope?.join(", ") ?? t("keys.whole");
+/** Its branches, and as whom it reads what the rights of a source restrict. */
+const scopeOf = ({ scope, principals }: Key): string => {
+  const branches = scope?.join(", ") ?? t("keys.whole");
+  return principals.length ? t("keys.as", { branches, users: principals.join(", ") }) : branches;
+};
 const lastUse = (row: Key): string => (row.last_used_at ? formatDateTime(row.last_used_at) : t("keys.never"));
 
 function KeyTable({ rows, onRevoke }: { rows: readonly Key[]; onRevoke: (row: Key) => void }) {

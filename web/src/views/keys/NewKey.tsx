@@ -28,9 +28,12 @@ interface Draft {
   expires: string;
   agent: string;
   origins: string;
+  principals: string;
 }
 
-const EMPTY: Draft = { name: "", role: "reader", scope: [], expires: "", agent: "", origins: "" };
+const EMPTY: Draft = { name: "", role: "reader", scope: [], expires: "", agent: "", origins: "", principals: "" };
+
+const wordsOf = (text: string): string[] => text.split(/\s+/).filter(Boolean);
 
 /** The request for a draft. The day of expiry ends at midnight in the zone of the browser. */
 export function requestOf(draft: Draft): NewKeyBody {
@@ -42,7 +45,8 @@ export function requestOf(draft: Draft): NewKeyBody {
     expires_at: draft.expires ? new Date(`${draft.expires}T23:59:59`).toISOString() : null,
     rate_per_minute: null,
     agent_id: isPublic ? draft.agent || null : null,
-    origins: isPublic ? draft.origins.split(/\s+/).filter(Boolean) : [],
+    origins: isPublic ? wordsOf(draft.origins) : [],
+    principals: isPublic ? [] : wordsOf(draft.principals),
   };
 }
 
@@ -138,7 +142,18 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
             />
           </>
         ) : (
-          !isFirst && <Scope selection={draft.scope} onSelect={(scope) => change({ scope })} />
+          !isFirst && (
+            <>
+              <Scope selection={draft.scope} onSelect={(scope) => change({ scope })} />
+              <Field
+                label={t("new.principals")}
+                hint={t("new.principalsHint")}
+                value={draft.principals}
+                autocomplete="off"
+                onInput={(principals) => change({ principals })}
+              />
+            </>
+          )
         )}
         <Field
           type="date"

@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import { requestOf } from "./NewKey";
 
-const DRAFT = { name: " HR desk ", role: "reader" as const, scope: [], expires: "", agent: "", origins: "" };
+const DRAFT = {
+  name: " HR desk ",
+  role: "reader" as const,
+  scope: [],
+  expires: "",
+  agent: "",
+  origins: "",
+  principals: "",
+};
 
 test("a key without ticked branches sees the whole tree and does not expire", () => {
   expect(requestOf(DRAFT)).toMatchObject({
@@ -15,6 +23,12 @@ test("a key without ticked branches sees the whole tree and does not expire", ()
 
 test("ticked branches are its scope", () => {
   expect(requestOf({ ...DRAFT, scope: [["HR", "Leave"]] }).scope).toEqual([["HR", "Leave"]]);
+});
+
+test("it reads as the users of sources that are named, a public one as nobody", () => {
+  const draft = { ...DRAFT, principals: " posix/kim  forge/lee " };
+  expect(requestOf(draft).principals).toEqual(["posix/kim", "forge/lee"]);
+  expect(requestOf({ ...draft, role: "public", agent: "a1" }).principals).toEqual([]);
 });
 
 test("a public key has an agent and pages, and no scope", () => {

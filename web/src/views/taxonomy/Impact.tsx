@@ -10,8 +10,8 @@ type Reach = components["schemas"]["ReachShape"];
 type Moved = components["schemas"]["MovedShape"];
 type Example = components["schemas"]["ExampleShape"];
 
-export const nameOf = (reach: Reach): string =>
-  t(reach.kind === "agent" ? "impact.agent" : "impact.key", { name: reach.name });
+export const nameOf = ({ kind, name }: Reach): string =>
+  kind === "public" ? t("impact.public") : t(kind === "agent" ? "impact.agent" : "impact.key", { name });
 
 export const documentsSentence = ({ documents }: Effects): string =>
   documents ? t("impact.documents", { n: documents }) : t("impact.noDocuments");

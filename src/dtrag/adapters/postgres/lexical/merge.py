@@ -54,7 +54,7 @@ async def merge(database: Database, most: int) -> bool:
             if not await try_lock(connection, Lock.MERGE):
                 return False
             # Heads, corrections and the rows of the passages at one moment: what is deleted afterwards is in neither.
-            async with database.own_connection("search") as reading, reading.transaction():
+            async with connection.attended(), database.own_connection("search") as reading, reading.transaction():
                 await reading.execute(queries("session")["read_one_state"])
                 corrections = await _corrections(reading)
                 inputs = await _inputs(reading, corrections, most)

@@ -110,14 +110,16 @@ def _damage() -> Iterator[None]:
 async def alone(connection: Connection, segment: Segment) -> AsyncIterator[None]:
     """No other process makes the file of this segment meanwhile: reading the rows takes seconds of all processors."""
     statements, values = queries("locks"), {"lock": uuid_key(segment.segment_id)}
-    # Not by waiting for the lock: that is a statement, and statements have a time limit.
-    while not ((row := await fetch_row(connection, statements["try_session"], values)) and row["free"]):  # noqa: ASYNC110
-        await asyncio.sleep(POLL_S)
-    try:
-        yield
-    finally:
-        if not connection.closed:
-            await connection.execute(statements["release"], values)
+    async with connection.armed():
+        # Not by waiting for the lock: that is a statement, and statements have a time limit.
+        while not ((row := await fetch_row(connection, statements["try_session"], values)) and row["free"]):  # noqa: ASYNC110
+            await asyncio.sleep(POLL_S)
+        try:
+            async with connection.attended():
+                yield
+        finally:
+            if not connection.closed:
+                await connection.execute(statements["release"], values)
 
 
 async def make_files(database: Database) -> None:

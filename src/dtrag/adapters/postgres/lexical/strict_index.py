@@ -95,7 +95,7 @@ class StrictIndex:
     async def create(self) -> None:
         """Create the index unless it is there or another process is creating it. Raises `psycopg.Error`."""
         statements, lock = queries("locks"), {"lock": Lock.STRICT_INDEX}
-        async with self._database.connection("owner") as connection:
+        async with self._database.own_connection("owner") as connection:
             row = await fetch_row(connection, statements["try_session"], lock)
             if row is None or not row["free"]:
                 return

@@ -112,6 +112,19 @@ def initialise(binaries: Binaries, account: Account, data_dir: Path, cluster: Pa
         raise
 
 
+COMPLETE = "complete"
+"""The file in the folder of an upgrade once all of its cluster is there."""
+
+
+def finish_upgrade(made: Path, cluster: Path) -> None:
+    """Move the cluster of an upgrade, in the data folder `made`, to where the earlier one was; only a complete one."""
+    if not cluster.exists() and (made / COMPLETE).exists():
+        _sync_folder(cluster.parent)
+        (made / "postgres").rename(cluster)
+        _sync_folder(cluster.parent)
+        shutil.rmtree(made, ignore_errors=True)
+
+
 def _remove(scratch: Path) -> None:
     """Also from under an `initdb` that outlived its killed parent: it writes on until its folder is gone."""
     deadline = time.monotonic() + _PATIENCE_S
@@ -133,8 +146,11 @@ def check(account: Account, cluster: Path) -> None:
         raise StartFailure(f"{cluster} is not a PostgreSQL cluster; move it away or choose another DTRAG_DATA_DIR.")
     if version != str(MAJOR):
         raise StartFailure(
-            f"{cluster} was made by PostgreSQL {version}, but this dtrag brings PostgreSQL {MAJOR}; use the dtrag that "
-            "made it, or ingest again into another folder, set by DTRAG_DATA_DIR."
+            f"{cluster} was made by PostgreSQL {version}, but this dtrag brings PostgreSQL {MAJOR}; run once: dtrag "
+            "upgrade, or use the dtrag that made it."
+            if int(version) < MAJOR
+            else f"{cluster} was made by PostgreSQL {version}, later than {MAJOR} of this dtrag; update dtrag, or "
+            "choose another folder with DTRAG_DATA_DIR."
         )
 
 

@@ -53,14 +53,23 @@ def wheel_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def usable_binaries(account: Account, data_dir: Path) -> Binaries:
+def program(name: str) -> Path:
+    """A client program of the wheel, such as pg_dump; it runs as ourselves. Raises `StartFailure`."""
+    path = wheel_folder() / f"pginstall{MAJOR}" / "bin" / name
+    if not path.is_file():
+        raise StartFailure(f"{path} is missing; install {_WHEEL} again with: make setup")
+    return path
+
+
+def usable_binaries(account: Account, data_dir: Path, major: int = MAJOR) -> Binaries:
     """The wheel's programs, or a copy (18 MB) where the server's user cannot execute those. Raises `StartFailure`.
 
     The copy lies in the data folder if the server's user can enter it, else in `SHARED_HOME`: PostgreSQL resolves the
     real path of its program, so the descriptor that leads into the cluster does not help here.
     """
     wheel = wheel_folder()
-    original = Binaries(wheel / f"pginstall{MAJOR}" / "bin")
+    install = f"pginstall{major}" if major == MAJOR else _earlier_install(wheel, major)
+    original = Binaries(wheel / install / "bin")
     if not original.postgres.is_file():
         raise StartFailure(f"{original.postgres} is missing; install {_WHEEL} again with: make setup")
     problem = _refusal(account, original)
@@ -69,11 +78,25 @@ def usable_binaries(account: Account, data_dir: Path) -> Binaries:
     if not account.switched:
         raise StartFailure(f"{original.postgres} cannot be executed: {problem}")
     home = data_dir if _enters(account, data_dir) else SHARED_HOME
-    copy = _copied(wheel, home)
+    copy = _copied(wheel, home, install)
     problem = _refusal(account, copy)
     if problem is not None:
         raise StartFailure(f"{copy.postgres} cannot be executed by the system user of the server: {problem}")
     return copy
+
+
+def _earlier_install(wheel: Path, major: int) -> str:
+    """The folder of the wheel with the programs of an earlier version."""
+    for postgres in sorted(wheel.glob("pginstall*/bin/postgres")):
+        done = subprocess.run(
+            [postgres, "--version"], capture_output=True, text=True, env=_SERVER_ENVIRONMENT, check=False
+        )
+        if f" {major}." in done.stdout:
+            return postgres.parents[1].name
+    raise StartFailure(
+        f"the programs of PostgreSQL {major} are not installed; back it up with the dtrag that made it (dtrag backup "
+        "FILE), and restore that into another folder (dtrag restore FILE)."
+    )
 
 
 def _refusal(account: Account, binaries: Binaries) -> str | None:
@@ -88,17 +111,18 @@ def _enters(account: Account, folder: Path) -> bool:
     return account.run(["/bin/sh", "-c", 'test -x "$1"', "sh", folder]).returncode == 0
 
 
-def _copied(wheel: Path, home: Path) -> Binaries:
+def _copied(wheel: Path, home: Path, install: str) -> Binaries:
     """The copy below `home`, made now if it is not there; it appears in one step, complete or not at all."""
-    target = home / f"{_PREFIX}{importlib.metadata.version(_WHEEL)}"
-    programs = Binaries(target / _PACKAGE / f"pginstall{MAJOR}" / "bin")
+    earlier = "" if install == f"pginstall{MAJOR}" else f"-{install}"
+    target = home / f"{_PREFIX}{importlib.metadata.version(_WHEEL)}{earlier}"
+    programs = Binaries(target / _PACKAGE / install / "bin")
     if programs.postgres.is_file():
         return programs
     if home == SHARED_HOME:
         home.mkdir(mode=0o755, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}new-", dir=home))
     try:
-        _copy_parts(wheel, scratch)
+        _copy_parts(wheel, scratch, install)
         # A concurrent process created the same files.
         with contextlib.suppress(OSError):
             scratch.rename(target)
@@ -107,8 +131,8 @@ def _copied(wheel: Path, home: Path) -> Binaries:
     return programs
 
 
-def _copy_parts(wheel: Path, scratch: Path) -> None:
-    source, target = wheel / f"pginstall{MAJOR}", scratch / _PACKAGE / f"pginstall{MAJOR}"
+def _copy_parts(wheel: Path, scratch: Path, install: str) -> None:
+    source, target = wheel / install, scratch / _PACKAGE / install
     (target / "bin").mkdir(parents=True)
     for program in ("postgres", "initdb"):
         shutil.copy2(source / "bin" / program, target / "bin" / program)

@@ -16,6 +16,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -36,7 +37,7 @@ from dtrag.adapters.postgres.server.programs import (
     system_user,
     usable_binaries,
 )
-from dtrag.errors import DatabaseStartFailed
+from dtrag.errors import DatabaseStartFailed, InUse
 
 _LOG = logging.getLogger(__name__)
 # sockaddr_un holds 108 bytes on Linux and 104 elsewhere, the terminating zero included.
@@ -134,6 +135,15 @@ class EmbeddedServer:
             raise DatabaseStartFailed(data_dir=data_dir, reason=explain_os_error(error, data_dir)) from error
         return False
 
+    def claim(self) -> None:
+        """Be the only attachment until `close`: others are refused. Raises `InUse` when there is another one."""
+        if self._users_lock is None:
+            return
+        with self._start_lock.held():
+            if not self._users_lock.try_exclusive():
+                self._users_lock.share()  # a failed change of the lock has released it
+                raise InUse(data_dir=self.address.data_dir)
+
     def close(self) -> None:
         """Detach; stop the server when no other process is attached. Idempotent."""
         users_lock, self._users_lock = self._users_lock, None
@@ -152,6 +162,55 @@ class EmbeddedServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+UPGRADE = "upgrade"
+"""The folder in a data folder, itself a data folder, where a cluster is made from that of an earlier PostgreSQL."""
+
+
+@contextlib.contextmanager
+def earlier_server(data_dir: Path, major: int) -> Iterator[ServerAddress]:
+    """The server of a cluster that an earlier PostgreSQL made, run by its own programs while the block runs.
+
+    Other processes wait until then. What an interrupted upgrade left is removed. Raises `DatabaseStartFailed`, `InUse`.
+    """
+    data_dir = Path(os.path.abspath(data_dir))  # noqa: PTH100 - as in `open`
+    cluster, made = data_dir / "postgres", data_dir / UPGRADE
+    start_lock, users_lock = FileLock(data_dir / "start.lock"), FileLock(data_dir / "users.lock")
+    try:
+        account = server_account()
+        with start_lock.held():
+            if not users_lock.try_exclusive():
+                raise InUse(data_dir=data_dir)
+            process.stop(made / "postgres")
+            shutil.rmtree(made, ignore_errors=True)
+            binaries = usable_binaries(account, data_dir, major)
+            socket_dir = _make_socket_dir(account, cluster)
+            try:
+                process.start(binaries, account, cluster, socket_dir, data_dir / "server.log")
+                yield _address(cluster, data_dir)
+            finally:
+                process.stop(cluster)
+                process.remove_socket_dir(cluster, socket_dir)
+    except StartFailure as failure:
+        raise DatabaseStartFailed(data_dir=data_dir, reason=str(failure)) from failure
+    except OSError as error:
+        raise DatabaseStartFailed(data_dir=data_dir, reason=explain_os_error(error, data_dir)) from error
+    finally:
+        users_lock.release()
+
+
+def exchange_upgraded(data_dir: Path, major: int) -> Path:
+    """Put the new cluster in place of that of the earlier version; returns where the earlier one is now.
+
+    A process that opens the folder between the two renames completes the second one.
+    """
+    earlier = data_dir / f"postgres-{major}"
+    with FileLock(data_dir / "start.lock").held():
+        (data_dir / UPGRADE / clusters.COMPLETE).touch()
+        (data_dir / "postgres").rename(earlier)
+        clusters.finish_upgrade(data_dir / UPGRADE, data_dir / "postgres")
+    return earlier
 
 
 def status(data_dir: Path) -> DataFolderStatus:
@@ -175,6 +234,7 @@ def status(data_dir: Path) -> DataFolderStatus:
 
 def _start_or_attach(account: Account, data_dir: Path) -> ServerAddress:
     cluster, log = data_dir / "postgres", data_dir / "server.log"
+    clusters.finish_upgrade(data_dir / UPGRADE, cluster)
     if cluster.exists():
         clusters.check(account, cluster)
         if process.wait_attachable(cluster, log):
@@ -306,7 +366,9 @@ class FileLock:
     def share(self) -> None:
         """Take a share. The caller ensures that no process holds the lock exclusively."""
         if not self._try(fcntl.LOCK_SH):
-            raise StartFailure(f"{self._path} is locked by a process that is not dtrag.")
+            raise StartFailure(
+                f"another process restores a backup into it ({self._path} is locked); wait until it ends."
+            )
 
     def try_exclusive(self) -> bool:
         """Take the lock exclusively if no other process has a share."""

@@ -38,3 +38,11 @@ returning calls, tokens, cost
 
 -- name: spending
 select calls, tokens, cost from agent_spending where agent_id = :agent_id and day = :day
+
+-- name: charge_public
+insert into public_spending as spent (day, calls, tokens, cost) values (:day, :calls, :tokens, :cost)
+on conflict (day) do update
+set calls = spent.calls + excluded.calls, tokens = spent.tokens + excluded.tokens, cost = spent.cost + excluded.cost
+
+-- name: public_spending
+select calls, tokens, cost from public_spending where day = :day

@@ -34,7 +34,7 @@ with added as (
     on conflict do nothing
     returning case_id
 ), next as (
-    update cbr_revision set revision = revision + 1 where name = 'cases' and exists (select from added)
+    update cbr_revision set revision = revision + 1 where name = 'cases' and exists (select 1 from added)
     returning revision
 )
 insert into cbr_changes (case_id, revision) select added.case_id, next.revision from added, next

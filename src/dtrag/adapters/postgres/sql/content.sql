@@ -26,7 +26,7 @@ from passage_validity v
 where v.document_id = d.document_id and v.valid_from <= :as_of and (v.valid_until is null or v.valid_until > :as_of)
 
 -- fragment: valid
-(d.effective_from is null or exists (select {valid_passages}))
+(d.effective_from is null or exists (select 1 {valid_passages}))
 
 -- fragment: listed
 -- The text is in the folded column: no function of an expression runs for each row.
@@ -98,13 +98,13 @@ and d.node_id = any (:nodes::int[])
 
 -- name: document
 select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at,
-       document_text(document_id, text, characters) as text, effective_from, superseded_from
-from documents
+       {document_text} as text, effective_from, superseded_from
+from documents d
 where document_id = :document_id
 
 -- name: document_text
 -- One statement, so that text and passages are of the same version of the document.
-select d.characters, substr(document_text(d.document_id, d.text, d.characters), :start::int + 1, :end::int - :start::int) as text,
+select d.characters, substr({document_text}, :start::int + 1, :end::int - :start::int) as text,
        coalesce((
            select json_agg(json_build_array(c.ordinal, c.start_offset, c.end_offset, c.breadcrumb, c.metadata)
                            order by c.ordinal)
@@ -123,6 +123,13 @@ from chunks c
 where c.document_id = :document_id
 order by c.document_id, c.ordinal
 limit :limit offset :offset
+
+-- name: sample
+-- Passages in an order that depends on the seed only.
+select c.document_id, c.ordinal
+from chunks c
+order by hashtextextended(c.document_id::text || c.ordinal::text, :seed), c.document_id, c.ordinal
+limit :limit
 
 -- name: ordinals
 select ordinal from chunks where document_id = :document_id order by ordinal

@@ -90,22 +90,20 @@ join edition_sources other on other.document_id = own.document_id and other.sour
 where own.source_id = :source_id
 order by other.document_id, other.listed_at desc, other.source_id
 
+-- name: read_again
+update sources set fingerprint = '' where source_id = any (:source_ids::uuid[])
+
 -- name: hand_over
-with heirs as (
-    select * from unnest(:document_ids::uuid[], :source_ids::uuid[], :source_uris::text[], :source_paths::text[])
-        as h (document_id, source_id, source_uri, source_path)
-), read_again as (
-    update sources s set fingerprint = '' from heirs h where s.source_id = h.source_id
-)
 update documents d
 set source_id = h.source_id, source_uri = h.source_uri, source_path = h.source_path, retained = false
-from heirs h
+from unnest(:document_ids::uuid[], :source_ids::uuid[], :source_uris::text[], :source_paths::text[])
+    as h (document_id, source_id, source_uri, source_path)
 where d.document_id = h.document_id
 
 -- name: contains_others
 -- Whether the source contains an edition whose document belongs to another one.
 select exists (
-    select from edition_sources e
+    select 1 from edition_sources e
     join documents d on d.document_id = e.document_id
     where e.source_id = :source_id and d.source_id <> :source_id
 ) as present

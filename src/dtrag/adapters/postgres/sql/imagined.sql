@@ -10,7 +10,7 @@ select i.document_id, i.ordinal, i.text, i.breadcrumb, i.metadata, d.title, d.so
        d.metadata as document_metadata, array[]::text[] as questions, '' as origin
 from chunks i join documents d on d.document_id = i.document_id
 where (i.document_id, i.ordinal) > (:document_id::uuid, :ordinal::int)
-  and not exists (select from imagined_questions q where q.document_id = i.document_id and q.text_hash = {hash})
+  and not exists (select 1 from imagined_questions q where q.document_id = i.document_id and q.text_hash = {hash})
   {filters}
 order by i.document_id, i.ordinal
 limit :limit
@@ -39,12 +39,12 @@ order by i.document_id, i.ordinal
 limit :limit
 
 -- name: counts
-select (select count(*) from imagined_questions) as questions,
-       (select count(distinct (document_id, ordinal)) from imagined_questions) as passages,
-       count(*) as missing, coalesce(sum(length(i.text)), 0)::bigint as characters
-from chunks i
-where not exists (select from imagined_questions q where q.document_id = i.document_id and q.text_hash = {hash})
-  {filters}
+select q.questions, q.passages, m.missing, m.characters
+from (select coalesce(sum(p.questions), 0)::bigint as questions, count(*) as passages
+      from (select count(*) as questions from imagined_questions group by document_id, ordinal) p) q,
+     (select count(*) as missing, coalesce(sum(length(i.text)), 0)::bigint as characters from chunks i
+      where not exists (select 1 from imagined_questions q where q.document_id = i.document_id and q.text_hash = {hash})
+      {filters}) m
 
 -- name: forget
 -- The questions of passages that get new ones.

@@ -18,7 +18,7 @@ order by d.title collate "C", coalesce(d.effective_from > :as_of or d.superseded
 
 -- fragment: regulation
 d.document_id, d.title, d.metadata ->> 'code' as code,
-document_text(d.document_id, d.text, d.characters) as text, d.work_id, d.effective_from, d.superseded_from
+{document_text} as text, d.work_id, d.effective_from, d.superseded_from
 
 -- fragment: pieces
 json_agg(
@@ -48,7 +48,7 @@ select {regulation},
            select {pieces}
            from chunks c
            where c.document_id = d.document_id and not exists (
-               select from passage_validity v
+               select 1 from passage_validity v
                where v.document_id = c.document_id and c.ordinal between v.first and v.last
                  and (v.valid_from > :as_of or v.valid_until <= :as_of)
            )

@@ -63,35 +63,46 @@ limit 1
 -- name: forget_item
 delete from review_queue where item_id = :item_id
 
+-- fragment: seen
+-- As dtrag_reader in the caller's scope: the documents that these items name, as far as the policy shows them. Documents and
+-- the queue are never joined otherwise: in a cluster, they are in different places.
+seen as materialized (
+    select document_id, title from documents
+    where document_id in (
+        select document_id from items where kind = 'classification'
+        union all
+        select used.id::uuid from items, jsonb_array_elements_text(proposal -> 'document_ids') as used (id)
+        where kind <> 'classification' and not :everything
+    )
+)
+
 -- fragment: visible
--- As dtrag_reader in the caller's scope: documents outside it, and therefore their items, are not visible. An answer is
--- visible to callers who see all the branches of its agent (:grants) and everything that it cites: documents that the
--- answer does not cite influenced it, too.
-case q.kind
+-- Documents outside the scope, and therefore their items, are not visible. An answer is visible to callers who see all the
+-- branches of its agent (:grants) and everything that it cites: documents that the answer does not cite influenced it, too.
+from items q left join seen d on d.document_id = q.document_id
+where case q.kind
       when 'classification' then d.document_id is not null
       else :everything or (q.proposal -> 'grant') = any (:grants::jsonb[]) and not exists (
-          select from jsonb_array_elements_text(q.proposal -> 'document_ids') as used (id)
-          where not exists (select from documents o where o.document_id = used.id::uuid)
+          select 1 from jsonb_array_elements_text(q.proposal -> 'document_ids') as used (id)
+          where used.id::uuid not in (select s.document_id from seen s)
       )
   end
 
 -- name: waiting
 -- The confidence of a classification comes from the whole tree: callers with a narrower scope get the order of time.
+with items as materialized (select * from review_queue where status = 'waiting'), {seen}
 select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
        q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title, count(*) over () as total
-from review_queue q left join documents d on d.document_id = q.document_id
-where q.status = 'waiting'
-  and {visible}
+{visible}
 order by case when :everything then q.confidence end, q.created_at, q.item_id
 limit :limit offset :offset
 
 -- name: item
 -- Binary results have a single as the nearest double (.30000001), not as it was written.
+with items as materialized (select * from review_queue where item_id = :item_id), {seen}
 select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence::text::float8 as confidence,
        q.status, q.note, q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
-from review_queue q left join documents d on d.document_id = q.document_id
-where q.item_id = :item_id
-  and {visible}
+{visible}
 
 -- name: answer_grants
 -- The branches of the agents whose answers are in the queue, each set once.
@@ -99,11 +110,12 @@ select distinct proposal -> 'grant' as branches from review_queue
 where kind = 'answer' and jsonb_typeof(proposal -> 'grant') = 'array'
 
 -- name: answered
+with items as materialized (
+    select * from review_queue where kind = 'answer' and status in ('approved', 'corrected') and proposal ? 'chosen'
+), {seen}
 select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence::text::float8 as confidence,
        q.status, q.note, q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
-from review_queue q left join documents d on d.document_id = q.document_id
-where q.kind = 'answer' and q.status in ('approved', 'corrected') and q.proposal ? 'chosen'
-  and {visible}
+{visible}
 order by q.decided_at desc, q.item_id
 limit :limit
 

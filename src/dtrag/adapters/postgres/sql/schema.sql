@@ -34,14 +34,18 @@ create schema if not exists dtrag authorization dtrag_owner;
 
 -- name: roles_ready
 -- Whether the login may act as all three roles, and the schema exists.
-select (select count(*) from pg_roles where rolname = any (:roles) and pg_has_role(current_user, oid, 'member')) = 3
-   and exists (select from pg_namespace where nspname = 'dtrag')
+select 1
+where (select count(*) from pg_roles where rolname = any (:roles) and pg_has_role(current_user, oid, 'member')) = 3
+  and exists (select 1 from pg_namespace where nspname = 'dtrag')
 
 -- name: role_exists
 select 1 from pg_roles where rolname = :role
 
 -- name: create_role
 create role {role} nologin
+
+-- name: create_login
+create role {role} login
 
 -- name: grant_role
 grant {role} to current_user
@@ -72,8 +76,16 @@ select rolname as role, rolsuper or rolbypassrls as unrestricted from pg_roles w
 select (select count(*) from embeddings) as vectors,
        (select count(*) from lexical_segments where not counted) as uncounted
 
+-- name: personal_data_counts
+select personal_data as policy, coalesce(metadata ->> 'personal_data', '') as kinds, count(*) as documents
+from documents
+group by 1, 2
+order by 1, 2
+
 -- name: tables
-select relname as name from pg_class where relnamespace = 'dtrag'::regnamespace and relkind = 'r' order by relname
+-- Those without a log cannot be read on a standby.
+select relname as name from pg_class
+where relnamespace = 'dtrag'::regnamespace and relkind = 'r' and relpersistence = 'p' order by relname
 
 -- name: read_table
 select count(whole) from dtrag.{table} as whole

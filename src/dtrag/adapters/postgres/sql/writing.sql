@@ -33,8 +33,13 @@ from documents where source_id = :source_id order by document_id limit :limit
 
 -- name: source_reaches_out
 select exists (
-    select from documents where source_id = :source_id and node_id <> all (:nodes::int[])
+    select 1 from documents where source_id = :source_id and node_id <> all (:nodes::int[])
 ) as found
+
+-- name: decided_elsewhere
+select d.document_id, s.node_id
+from classification_signals s join documents d on d.document_id = s.document_id
+where s.document_id = any (:document_ids) and s.decided_at >= :since and s.node_id <> d.node_id
 
 -- name: delete_document
 delete from documents where document_id = :document_id
@@ -50,19 +55,19 @@ select document_id from documents where document_id = any (:document_ids) and se
 -- Documents and passages, or more passages of a long document.
 with document as (
     insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-                           chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
+                           chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, personal_data, work_code, work_name,
                            work_id, effective_from, ends_on, article_dates, repeals, retained)
     select document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-           chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
+           chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, personal_data, work_code, work_name,
            work_id, effective_from, ends_on, article_dates, repeals::text[], retained
     from unnest(
         :document_id::uuid[], :source_id::uuid[], :source_uri::text[], :title::text[], :content_type::text[],
         :language::text[], :node_id::int[], :metadata::jsonb[], :text::text[], :chunks::int[], :characters::int[],
         :fingerprint::bytea[], :segment_id::uuid[], :processed_at::timestamptz[], :source_path::text[],
-        :search_name::text[], :sort_title::text[], :work_code::text[], :work_name::text[], :work_id::uuid[],
+        :search_name::text[], :sort_title::text[], :personal_data::text[], :work_code::text[], :work_name::text[], :work_id::uuid[],
         :effective_from::date[], :ends_on::date[], :article_dates::jsonb[], :repeals::text[], :retained::bool[]
     ) as d (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-            chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
+            chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, personal_data, work_code, work_name,
             work_id, effective_from, ends_on, article_dates, repeals, retained)
     returning document_id, node_id, processed_at, chunks
 ), waiting as (
@@ -84,9 +89,9 @@ select document_id, ordinal, node_id, language, length, terms, frequencies from 
 
 -- name: read_documents
 select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata,
-       document_text(document_id, text, characters) as text,
-       work_code, work_name, work_id, effective_from, ends_on, article_dates, repeals, retained
-from documents
+       {document_text} as text,
+       work_code, work_name, work_id, effective_from, ends_on, article_dates, repeals, retained, personal_data
+from documents d
 where :after::uuid is null or document_id > :after
 order by document_id
 limit :limit

@@ -1,8 +1,9 @@
-"""The stores of `ports/governance.py`: agents, API keys, sessions of the web page and the audit log."""
+"""The stores of `ports/governance.py`: agents, API keys, rate limits, sessions and the audit log."""
 
 from __future__ import annotations
 
 import datetime
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,8 +12,8 @@ from psycopg import errors
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.database import Store, Values, columns, fetch_row
-from dtrag.adapters.postgres.queries import Lock, lock
+from dtrag.adapters.postgres.database import Database, Store, Values, columns, fetch_row
+from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import tree_of
 from dtrag.core.access.api_key import IDLE, LONGEST, Key, Session
 from dtrag.core.access.audit_chain import START, AuditEntry, AuditFilter, AuditRow, ChainHead, chained
@@ -21,6 +22,8 @@ from dtrag.core.agent import Agent, AgentEdition, Spending
 from dtrag.core.manifest import AgentManifest
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import NotFound
+
+FORGET_EVERY_S = 60.0
 
 
 class PostgresAgents(Store):
@@ -79,6 +82,20 @@ class PostgresAgents(Store):
             return await tree_of(connection, version)
 
 
+class PostgresPublicSpending(Store):
+    """`PublicSpendingStore` over the table public_spending."""
+
+    subject = "agents"
+
+    async def charge(self, day: datetime.date, calls: int, tokens: int, cost: int) -> None:
+        """See `PublicSpendingStore`; one statement."""
+        await self._execute("charge_public", {"day": day, "calls": calls, "tokens": tokens, "cost": cost})
+
+    async def spending(self, day: datetime.date) -> Spending:
+        """See `PublicSpendingStore`."""
+        return Spending(day, **await self._row("public_spending", {"day": day}) or {})
+
+
 def _agent_columns(agent: Agent) -> dict[str, object]:
     stored = {"name": agent.name, "manifest": Jsonb(agent.manifest.as_dict()), "scope": Jsonb(agent.grant.as_json())}
     return columns(agent) | stored
@@ -99,11 +116,19 @@ class PostgresKeys(Store):
         """See `KeyStore`."""
         scope = None if key.grant is None else Jsonb(key.grant.as_json())
         values = {**columns(key), "scope": scope, "origins": Jsonb(list(key.origins))}
-        return await self._row("insert_key", values) is not None
+        async with self._database.connection("owner") as connection, connection.transaction():
+            added = await fetch_row(connection, self._sql["insert_key"], values | {"principals": list(key.principals)})
+            if key.principals:  # the tree as it is read holds the groups of users for whom keys exist
+                await connection.execute(queries("writing")["bump_generation"])
+        return added is not None
 
     async def of_prefix(self, prefix: str) -> Key | None:
         """See `KeyStore`."""
         return _key(await self._row("key_of_prefix", {"prefix": prefix}))
+
+    async def of_id(self, key_id: uuid.UUID) -> Key | None:
+        """See `KeyStore`."""
+        return _key(await self._row("key_of_id", {"key_id": key_id}))
 
     async def every(self) -> list[Key]:
         """See `KeyStore`."""
@@ -127,7 +152,29 @@ def _key(stored: DictRow | None) -> Key | None:
         return None
     scope = stored.pop("scope")
     grant = None if scope is None else Grant.from_json(scope)
-    return Key(**stored | {"digest": bytes(stored["digest"]), "grant": grant, "origins": tuple(stored["origins"])})
+    origins, principals = tuple(stored["origins"]), tuple(stored["principals"])
+    digest = bytes(stored["digest"])
+    return Key(**stored | {"digest": digest, "grant": grant, "origins": origins, "principals": principals})
+
+
+class PostgresRateLimits(Store):
+    """`RateLimitStore` over the table rate_limits."""
+
+    subject = "limits"
+
+    def __init__(self, database: Database):
+        super().__init__(database)
+        self._forget_at = 0.0
+
+    async def take(self, caller: bytes, rate: int, tokens: int, unspent: int) -> tuple[int, float]:
+        """See `RateLimitStore`."""
+        values = {"caller": caller, "rate": rate, "tokens": min(tokens, rate), "unspent": unspent}
+        row = await self._row("take", values)
+        assert row is not None  # noqa: S101 - it returns the row that it writes
+        if time.monotonic() > self._forget_at:
+            self._forget_at = time.monotonic() + FORGET_EVERY_S
+            await self._execute("forget")
+        return row["taken"], row["level"]
 
 
 class PostgresSessions(Store):
@@ -172,8 +219,8 @@ class PostgresAudit(Store):
             newest = await fetch_row(connection, self._sql["head"])
             head = START if newest is None else ChainHead(newest["number"], bytes(newest["hash"]))
             lines = chained(entries, head)
-            async with connection.cursor() as cursor:
-                await cursor.executemany(self._sql["append"], [_line_columns(line) for line in lines])
+            for line in lines:  # no pipeline, in which the server does not end a silent session
+                await connection.execute(self._sql["append"], _line_columns(line))
         return ChainHead(lines[-1].number, lines[-1].hash) if lines else head
 
     async def page(self, after: int, limit: int) -> list[AuditRow]:

@@ -12,7 +12,8 @@ from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.stores import taxonomy_activation
 from dtrag.adapters.postgres.stores.taxonomy_activation import Kind
 from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree, place_tree, tree_of
-from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
+from dtrag.core.access.scope import Grant
+from dtrag.core.access.taxonomy_impact import Grantee, Preview, TreeVersion
 from dtrag.core.taxonomy.apply import applied
 from dtrag.core.taxonomy.operations import Operation, operations
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
@@ -21,11 +22,20 @@ from dtrag.errors import Advice, Conflict, NotFound
 
 
 class PostgresTaxonomy:
-    """The taxonomy tables of one database. `terms` gives the ids of the terms of a text, for splits by keywords."""
+    """The taxonomy tables of one database. `terms` gives the ids of the terms of a text, for splits by keywords.
 
-    def __init__(self, database: Database, terms: Callable[[str], list[int]] = lambda text: []):
+    `public` are the branches of callers without a key, whose access a new version may change, too.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        terms: Callable[[str], list[int]] = lambda text: [],
+        public: Grant | None = None,
+    ):
         self._database = database
         self._terms = terms
+        self._public = () if public is None else (Grantee("public", "public", public),)
 
     async def active(self) -> Taxonomy:
         """The active version."""
@@ -77,13 +87,15 @@ class PostgresTaxonomy:
 
     async def preview(self, version: str, kind: Kind, now: datetime) -> Preview:
         """The effect of activating the version. Raises `NotFound` and `Conflict`."""
-        return await taxonomy_activation.preview(self._database, version, kind, self._terms, now)
+        return await taxonomy_activation.preview(self._database, version, kind, self._terms, now, grantees=self._public)
 
     async def bring_in(
         self, version: str, kind: Kind, allowed: Callable[[Preview], None], *, by: str, now: datetime
     ) -> Preview:
         """Activate the version; nothing changes when `allowed` raises. Raises `NotFound` and `Conflict`."""
-        return await taxonomy_activation.bring_in(self._database, version, kind, self._terms, allowed, by=by, now=now)
+        return await taxonomy_activation.bring_in(
+            self._database, version, kind, self._terms, allowed, by=by, now=now, grantees=self._public
+        )
 
     async def counts(self) -> dict[int, int]:
         """Documents on each node; only nodes that have some."""
@@ -112,7 +124,7 @@ class PostgresTaxonomy:
                         await _place(connection, taxonomy.version, nodes[node_id])
                     parent = node_id
             await connection.execute(queries("writing")["bump_generation"])
-            return Taxonomy.of(taxonomy.version, nodes.values())
+            return Taxonomy.of(taxonomy.version, nodes.values(), taxonomy.sources)
 
 
 async def _next_id(connection: Connection) -> int:

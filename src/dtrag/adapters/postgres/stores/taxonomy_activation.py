@@ -17,7 +17,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres import editions
-from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_row
+from dtrag.adapters.postgres.database import Connection, Database, compute_inside, fetch, fetch_row
 from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree, place_tree, tree_of
 from dtrag.core.access.scope import Grant
@@ -41,14 +41,22 @@ from dtrag.errors import Advice, Conflict, InvalidInput, NotFound
 
 PAGE = 5_000
 """Documents in one statement."""
+COMPUTED_S = 60.0
+"""Longest computation between two statements: that of the places of a million documents takes seconds."""
 
 
-async def preview(database: Database, version: str, kind: Kind, terms: Terms, now: datetime) -> Preview:
-    """The effect of activating the version. Raises `NotFound` and `Conflict`."""
+async def preview(
+    database: Database, version: str, kind: Kind, terms: Terms, now: datetime, *, grantees: Iterable[Grantee] = ()
+) -> Preview:
+    """The effect of activating the version, also for `grantees` beside keys and agents.
+
+    Raises `NotFound` and `Conflict`.
+    """
     async with database.connection("owner") as connection, connection.transaction():
         await connection.execute(queries("session")["read_one_state"])
+        await compute_inside(connection, COMPUTED_S)
         change = await change_to(connection, version, kind, terms)
-        return await _previewed(connection, change, now)
+        return await _previewed(connection, change, now, grantees)
 
 
 async def bring_in(
@@ -60,8 +68,9 @@ async def bring_in(
     *,
     by: str,
     now: datetime,
+    grantees: Iterable[Grantee] = (),
 ) -> Preview:
-    """Activate the version; returns the effect. `allowed` may raise, and then nothing changes.
+    """Activate the version; returns the effect as `preview`. `allowed` may raise, and then nothing changes.
 
     Raises `NotFound` and `Conflict`.
     """
@@ -70,8 +79,9 @@ async def bring_in(
         # In this order everywhere. Merges of segments do not wait for their lock, and writers hold none but the second.
         for name in (Lock.TAXONOMY, Lock.WRITERS, Lock.MERGE):
             await lock(connection, name)
+        await compute_inside(connection, COMPUTED_S)
         change = await change_to(connection, version, kind, terms)
-        preview = await _previewed(connection, change, now)
+        preview = await _previewed(connection, change, now, grantees)
         allowed(preview)
         last = await fetch_row(connection, sql["last_activation"])
         activation = (last["activation"] if last else 0) + 1
@@ -131,7 +141,7 @@ async def _rewrite_heads(connection: Connection, moved: Mapping[uuid.UUID, int])
             await connection.execute(sql["rewrite_head"], {**name, "documents": documents.tobytes()})
 
 
-async def _previewed(connection: Connection, change: Change, now: datetime) -> Preview:
+async def _previewed(connection: Connection, change: Change, now: datetime, grantees: Iterable[Grantee]) -> Preview:
     sql = queries("taxonomy")
     rows = await fetch(connection, sql["counts"])
     counts: dict[Pair, int] = {(row["node_id"], row["node_id"]): row["documents"] for row in rows}
@@ -143,7 +153,8 @@ async def _previewed(connection: Connection, change: Change, now: datetime) -> P
     for (before, after), documents in change.moves.items():
         titles = await _titles(connection, documents[:EXAMPLES])
         moved.append(Moved(change.before.path(before), change.after.path(after), len(documents), tuple(titles)))
-    seen = scope_changes(await _grantees(connection, now), change.before, change.after, counts)
+    known = [*await _grantees(connection, now), *grantees]
+    seen = scope_changes(known, change.before, change.after, counts)
     access = [await _reach(connection, change, shift, counts) for shift in seen]
     return Preview(
         change.after.version,

@@ -13,6 +13,7 @@ from dtrag.adapters.postgres.database import Connection, fetch, fetch_row
 from dtrag.adapters.postgres.lexical.rows import is_counted, subtract, write_stored_segment
 from dtrag.adapters.postgres.queries import Lock, lock, lock_shared, queries, uuid_key
 from dtrag.adapters.postgres.stores.vectors import next_change
+from dtrag.core.source_rights import Rights, SourceAccess
 from dtrag.core.taxonomy.apply import successor
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Node, Taxonomy
 
@@ -30,7 +31,28 @@ async def tree_of(connection: Connection, version: str | None) -> Taxonomy | Non
     if not rows:
         return None
     nodes = (Node(r["node_id"], r["parent_id"], r["name"], r["key"]) for r in rows if r["node_id"] is not None)
-    return Taxonomy.of(rows[0]["version"], nodes)
+    return Taxonomy.of(rows[0]["version"], nodes, await _source_access(connection))
+
+
+async def _source_access(connection: Connection) -> list[SourceAccess]:
+    """Part of every tree, so that no read resolves a scope without it."""
+    sql = queries("sources")
+    restricted = await fetch(connection, sql["restricted"])
+    groups = await fetch(connection, sql["groups"]) if restricted else []
+    result = []
+    for origin in {row["origin"] for row in restricted}:
+        groups_of: dict[str, set[str]] = {}
+        own = [row for row in groups if row["origin"] == origin]
+        for row in own:
+            for name in row["users"]:
+                groups_of.setdefault(name, set()).add(row["principal"])
+        source = SourceAccess(
+            {row["node_id"]: Rights.from_json(row["rights"]) for row in restricted if row["origin"] == origin},
+            {name: frozenset(names) for name, names in groups_of.items()},
+            frozenset(row["principal"] for row in own if not row["complete"]),
+        )
+        result.append(source)
+    return result
 
 
 async def place_tree(connection: Connection, taxonomy: Taxonomy) -> None:

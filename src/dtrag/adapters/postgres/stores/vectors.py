@@ -8,11 +8,10 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import numpy as np
-import psycopg
 from pgvector import HalfVector
 from psycopg import sql
 from psycopg.types.json import Jsonb
@@ -43,45 +42,10 @@ EMPTIED = "vectors_emptied"
 """Name of the setting: the number of the last change that removed vectors of documents which stay."""
 
 
-class PostgresTurn:
-    """The lock of the process that fills, on a connection of its own."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    async def begin(self) -> bool:
-        """Begin to fill; False while another process does."""
-        cursor = await self._connection.execute(queries("locks")["try_session"], {"lock": Lock.VECTORS})
-        row = await cursor.fetchone()
-        return bool(row and row["free"])
-
-    async def end(self) -> None:
-        """Let another process fill."""
-        await self._connection.execute(queries("locks")["release"], {"lock": Lock.VECTORS})
-
-
 class PostgresVectors(Store):
     """The vectors of one database."""
 
     subject = "vectors"
-
-    @asynccontextmanager
-    async def turn(self, *, serves: bool = False) -> AsyncIterator[PostgresTurn]:
-        """See `VectorStore`. The server releases the locks when the process dies."""
-        async with self._database.own_connection("owner") as connection:
-            if serves:
-                await connection.execute(queries("locks")["session_shared"], {"lock": Lock.VECTOR_SERVICE})
-            try:
-                yield PostgresTurn(connection)
-            finally:
-                with suppress(psycopg.Error):  # the server releases them later, when it sees the end of the connection
-                    await connection.execute(queries("locks")["release_all"])
-
-    async def served(self) -> bool:
-        """Whether a service holds its lock."""
-        async with self._database.connection("owner") as connection, connection.transaction():
-            row = await fetch_row(connection, queries("locks")["try_transaction"], {"lock": Lock.VECTOR_SERVICE})
-        return not (row and row["free"])
 
     async def languages(self) -> frozenset[str]:
         """The languages that have been assigned."""
@@ -128,7 +92,7 @@ class PostgresVectors(Store):
 
     async def waiting(self, limit: int) -> WaitingBatch | None:
         """Up to `limit` passages of the newest documents that wait; None when no document does."""
-        async with self._database.connection("owner") as connection, connection.transaction():
+        async with self._database.unfenced.connection("owner") as connection, connection.transaction():
             await connection.execute(queries("session")["read_one_state"])
             rows = await fetch(connection, self._sql["waiting_documents"], {"limit": DOCUMENTS_AT_ONCE})
             if not rows:
@@ -175,7 +139,7 @@ class PostgresVectors(Store):
 
     async def waiting_sentences(self, limit: int) -> WaitingBatch | None:
         """Up to `limit` passages, with their vectors, whose sentences wait; None when those of no document do."""
-        async with self._database.connection("owner") as connection, connection.transaction():
+        async with self._database.unfenced.connection("owner") as connection, connection.transaction():
             await connection.execute(queries("session")["read_one_state"])
             rows = await fetch(connection, self._sql["waiting_sentence_documents"], {"limit": DOCUMENTS_AT_ONCE})
             if not rows:
@@ -230,7 +194,7 @@ class PostgresVectors(Store):
 
     async def waiting_questions(self, limit: int) -> QuestionBatch | None:
         """Up to `limit` imagined questions without a vector of the model for their language."""
-        async with self._database.connection("owner") as connection, connection.transaction():
+        async with self._database.unfenced.connection("owner") as connection, connection.transaction():
             await connection.execute(queries("session")["read_one_state"])
             waiting = {row["language"] for row in await fetch(connection, self._sql["waiting_languages"])}
             spaces = await _stored_spaces(connection)

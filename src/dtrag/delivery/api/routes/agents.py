@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
 
+from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent, AgentEdition, AgentView, SpendingToday
 from dtrag.core.documents import Answer
@@ -23,7 +25,7 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.chat_turn import note_streamed_answer
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
-from dtrag.delivery.api.permissions import ASK, READ, WRITE, caller_of, refuse_bypass
+from dtrag.delivery.api.permissions import ASK, BROWSE, READ, WRITE, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routes.chat import answer_events
 from dtrag.delivery.api.routes.search import search_response
@@ -183,7 +185,7 @@ async def create(request: Request, body: AgentBody) -> AgentView:
     return agent.view(await app.agents.taxonomy())
 
 
-@router.get("/agents", responses=failures(422, 503), dependencies=READ)
+@router.get("/agents", responses=failures(422, 503), dependencies=BROWSE)
 async def agents(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
@@ -311,23 +313,35 @@ async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskR
 
     With `Accept: text/event-stream` the events of /chat/stream; the last one, `done`, has the same answer.
     """
+    if EVENT_STREAM not in request.headers.get("accept", ""):
+        return await answer_question(request, agent_id, body)
+    agent, caller, work = await _prepared(request, agent_id, body)
+    feed = EventFeed(service_of(request).in_flight, lambda emit: work(emit=emit))
+    await feed.wait_for_first(request)
+
+    async def done(answer: PipelineResponse) -> object:
+        await note_streamed_answer(request, caller, answer)
+        return _ANSWER.dump_python(_answer_shape(agent, answer), mode="json")
+
+    return EventStream(answer_events(feed, done), feed.close)
+
+
+async def answer_question(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskResponse:
+    """The agent's whole answer."""
+    agent, _, work = await _prepared(request, agent_id, body)
+    answer = await until_gone(request, service_of(request).in_flight, work())
+    add_subjects(request, answer.document_ids)
+    return _answer_shape(agent, answer)
+
+
+async def _prepared(
+    request: Request, agent_id: str, body: AgentQuestion
+) -> tuple[Agent, Caller, Callable[..., Coroutine[Any, Any, PipelineResponse]]]:
+    """The agent, the caller on the requested day, and what answers. Raises `NotFound` and `FilterBypass`."""
     agent, app = await _agent(request, agent_id), app_of(request)
     caller = caller_of(request).at(parse_date("as_of", body.as_of))
     await refuse_bypass(request, body.filters, caller, app.agents.access(agent, caller))
-    in_flight = service_of(request).in_flight
-    work = partial(app.agents.ask, agent, body.question, body.filters, caller=caller)
-    if EVENT_STREAM in request.headers.get("accept", ""):
-        feed = EventFeed(in_flight, lambda emit: work(emit=emit))
-        await feed.wait_for_first(request)
-
-        async def done(answer: PipelineResponse) -> object:
-            await note_streamed_answer(request, caller, answer)
-            return _ANSWER.dump_python(_answer_shape(agent, answer), mode="json")
-
-        return EventStream(answer_events(feed, done), feed.close)
-    answer = await until_gone(request, in_flight, work())
-    add_subjects(request, answer.document_ids)
-    return _answer_shape(agent, answer)
+    return agent, caller, partial(app.agents.ask, agent, body.question, body.filters, caller=caller)
 
 
 _ANSWER = TypeAdapter(AgentAskResponse)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from dtrag.core.access.audit_chain import AuditLine, ChainHead, ChainVerdict, Decision
 from dtrag.core.evaluation_run import EvaluationRun, RunReport, RunSummary
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.routes.jobs import QueuedJob
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, Time, failures
 from dtrag.governance.evaluations import MAX_LISTED
 from dtrag.isolation.runs import IsolationRun
@@ -21,6 +23,7 @@ router = APIRouter(route_class=JsonRoute, tags=["audit"], dependencies=ADMIN_WHO
 
 MAX_LIMIT = 1_000
 MAX_NUMBER = 2**63 - 1
+MAX_QUESTIONS = 2_000
 
 
 class AuditPage(BaseModel):
@@ -114,7 +117,7 @@ async def start_isolation_test(request: Request, body: IsolationBody) -> Isolati
     return service.isolation.start(service.settings, body.model_dump())
 
 
-evaluation_router = APIRouter(tags=["evaluations"], dependencies=ADMIN_WHOLE_TREE)
+evaluation_router = APIRouter(route_class=JsonRoute, tags=["evaluations"], dependencies=ADMIN_WHOLE_TREE)
 
 
 class RunList(BaseModel):
@@ -131,9 +134,26 @@ async def evaluations(
         str | None, Query(max_length=100, description="Only runs older than the one with this id.")
     ] = None,
 ) -> RunList:
-    """The runs that `dtrag eval ... --keep` stored, the newest first."""
+    """The runs that were kept, the newest first."""
     runs = await app_of(request).evaluations.newest(limit, after)
     return RunList(evaluations=runs)
+
+
+class EvaluationBody(StrictBody):
+    """Judged questions to ask."""
+
+    dataset: str = Field(min_length=1, max_length=200, description="The name under which the run is listed.")
+    questions: list[dict[str, Any]] = Field(
+        min_length=1, max_length=MAX_QUESTIONS, description="As the lines of a file of judged questions."
+    )
+
+
+@evaluation_router.post("/evaluations", status_code=202, responses=failures(400, 403, 413, 415, 422, 503, 507))
+async def start_evaluation(request: Request, body: EvaluationBody) -> QueuedJob:
+    """Ask judged questions about the stored documents and keep the run; `result` of the job names it."""
+    job = await app_of(request).queue_evaluation(body.dataset, body.questions, caller=caller_of(request))
+    add_subjects(request, [str(job.job_id)])
+    return QueuedJob.of(job)
 
 
 @evaluation_router.get("/evaluations/{run_id}", responses=failures(403, 404, 422, 503))

@@ -28,7 +28,7 @@ from dtrag.delivery.api.chat_turn import (
     prepare_turn,
 )
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.permissions import READ, caller_of
+from dtrag.delivery.api.permissions import BROWSE, READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import (
     AsOf,
@@ -311,7 +311,7 @@ class AnswerFeedbackBody(RequestBody):
     ] = None
 
 
-@router.post("/chat/run", responses=_FAILURES, dependencies=READ)
+@router.post("/chat/run", responses=_FAILURES, dependencies=BROWSE)
 async def run(request: Request, body: ChatRequest) -> ChatResponse:
     """The answer with its sources, or that the documents do not answer."""
     turn = await _turn(request, body)
@@ -327,7 +327,7 @@ async def run(request: Request, body: ChatRequest) -> ChatResponse:
         **_FAILURES,
         200: {"description": _EVENTS, "content": {EVENT_STREAM: {}}},
     },
-    dependencies=READ,
+    dependencies=BROWSE,
 )
 async def stream(request: Request, body: ChatRequest) -> Response:
     """The same answer as events while it is generated. A failure before the first event has the status of /chat/run."""

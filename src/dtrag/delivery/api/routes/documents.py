@@ -12,7 +12,7 @@ from dtrag.core.document_listing import MAX_TEXT, DocumentListing, DocumentText,
 from dtrag.core.documents import DocumentSummary, DocumentWithText
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, WRITE, caller_of, refuse_bypass
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, WRITE, caller_of, refuse_bypass
 from dtrag.delivery.api.routing import MAX_OFFSET, Offset, Page, failures
 from dtrag.governance.visibility import MAX_CHARACTERS, MAX_PASSAGES, Visibility
 
@@ -64,7 +64,7 @@ class ListQuery(BaseModel):
     offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Number of entries to skip.")
 
 
-@router.get("/documents", responses=failures(403, 422, 503), dependencies=READ)
+@router.get("/documents", responses=failures(403, 422, 503), dependencies=BROWSE)
 async def documents(request: Request, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """The documents, the newest first unless `sort` says otherwise."""
     app, caller = app_of(request), caller_of(request)
@@ -97,7 +97,7 @@ class PassageList(Page):
     passages: list[PassageSpan] = Field(description="The passages of this page.")
 
 
-@router.get("/documents/{document_id}/text", responses=failures(404, 422, 503), dependencies=READ)
+@router.get("/documents/{document_id}/text", responses=failures(404, 422, 503), dependencies=BROWSE)
 async def text(
     request: Request,
     document_id: str,
@@ -111,7 +111,7 @@ async def text(
     return await app_of(request).texts.part(document_id, start, end, scope=caller_of(request).access)
 
 
-@router.get("/documents/{document_id}/passages", responses=failures(404, 422, 503), dependencies=READ)
+@router.get("/documents/{document_id}/passages", responses=failures(404, 422, 503), dependencies=BROWSE)
 async def passages(
     request: Request,
     document_id: str,
@@ -131,7 +131,7 @@ async def who(request: Request, document_id: str) -> Visibility:
     return await app_of(request).visibility.who(document_id)
 
 
-@router.get("/documents/{document_id:path}", responses=failures(404, 422, 503), dependencies=READ)
+@router.get("/documents/{document_id:path}", responses=failures(404, 422, 503), dependencies=BROWSE)
 async def document(
     request: Request,
     document_id: str,

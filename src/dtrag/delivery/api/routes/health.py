@@ -19,6 +19,8 @@ from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.request_tasks import within
 from dtrag.delivery.api.routing import ReasonStatements, failures
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, StorageFull
+from dtrag.ingestion.vectors import VECTORS
+from dtrag.jobs.queue import sees_all
 from dtrag.ports import Monitored
 
 T = TypeVar("T")
@@ -88,7 +90,7 @@ class Health(BaseModel):
     performance: dict[str, str] = Field(description="The performance targets of the service.")
     checks: dict[str, Check] = Field(
         description="database, index, filter, embedder; language model where one is configured; vectors while some are "
-        "being made."
+        "being made; jobs while some fail or are not taken."
     )
 
 
@@ -126,11 +128,14 @@ async def health(request: Request) -> Health | Status:
 
 async def _health(service: Service, problem: DatabaseUnavailable | None, reader: Caller | None) -> Health:
     """The state of all parts. `problem`: why the database could not even recognise the caller."""
-    database_checks, memory_check, vector_check = await asyncio.gather(
-        _database(service, problem), _cases(service, problem), _vectors(service, problem, reader)
+    database_checks, memory_check, vector_check, job_check = await asyncio.gather(
+        _database(service, problem),
+        _cases(service, problem),
+        _vectors(service, problem, reader),
+        _jobs(service, problem, reader),
     )
     checks = database_checks | {"embedder": _embedder(service)}
-    checks |= _language_model(service) | _disk(service) | memory_check | vector_check
+    checks |= _language_model(service) | _disk(service) | memory_check | vector_check | job_check
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if "unhealthy" in {checks["database"].status, checks["filter"].status}:
         worst = "unhealthy"
@@ -243,12 +248,35 @@ def _embedder(service: Service) -> Check:
     return Check.of("healthy", Statement("", embedder.id))
 
 
+async def _jobs(service: Service, problem: DatabaseUnavailable | None, reader: Caller | None) -> dict[str, Check]:
+    """Present while vectors cannot be made, and for administrators of the whole tree while jobs fail or wait."""
+    if service.opened is None or problem is not None:
+        return {}
+    try:
+        counts = await within(PATIENCE_S, service.opened.jobs.counts())
+        not_taken = await within(PATIENCE_S, service.opened.jobs.not_taken(counts))
+    except (DtragError, TimeoutError):
+        return {}
+    checks = {}
+    for count in counts:
+        if count.reason and count.kind == VECTORS:
+            text = "They cannot be made at the moment, and are tried again: {reason}"
+            checks["vectors"] = Check.of("degraded", stated("health_vectors_fail", text, reason=count.reason))
+    if reader is None or not sees_all(reader):
+        return checks
+    failed = sum(count.jobs for count in counts if count.state == "failed")
+    if not_taken:
+        text = "Jobs wait, and no process takes them: start one whose setting jobs_at_once is above 0."
+        checks["jobs"] = Check.of("degraded", stated("health_jobs_wait", text))
+    elif failed:
+        text = "{count} have failed in the last week: GET /jobs?state=failed has the reasons."
+        checks["jobs"] = Check.of("healthy", stated("health_jobs_failed", text, count=f"{failed:,}"))
+    return checks
+
+
 async def _vectors(service: Service, problem: DatabaseUnavailable | None, reader: Caller | None) -> dict[str, Check]:
-    """Present while passages that the reader may see wait for their vectors, and after a failure to make some."""
+    """Present while passages that the reader may see wait for their vectors."""
     app = service.opened
-    if app is not None and app.vectors.problem:
-        text = "They cannot be made at the moment, and are tried again: {reason}"
-        return {"vectors": Check.of("degraded", stated("health_vectors_fail", text, reason=app.vectors.problem))}
     if app is None or problem is not None or reader is None:
         return {}
     try:

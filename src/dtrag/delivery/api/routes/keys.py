@@ -13,10 +13,10 @@ from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.authentication import delete_cookie, set_cookie, token_of
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.origins import is_own
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, READ, caller_of
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, Time, failures
 from dtrag.errors import Forbidden, Unauthorized
-from dtrag.governance.api_keys import MAX_NAME, MAX_ORIGINS, MAX_PATHS, MAX_RATE, SignedIn
+from dtrag.governance.api_keys import MAX_NAME, MAX_ORIGINS, MAX_PATHS, MAX_PRINCIPALS, MAX_RATE, SignedIn
 
 router = APIRouter(route_class=JsonRoute, tags=["keys"], dependencies=ADMIN_WHOLE_TREE)
 
@@ -41,6 +41,12 @@ class NewKey(StrictBody):
         max_length=MAX_ORIGINS,
         description="For the role public: origins of the pages on which it may be used; any client if empty.",
         examples=[["https://www.example.org"]],
+    )
+    principals: list[str] = Field(
+        [],
+        max_length=MAX_PRINCIPALS,
+        description="Users of sources as whom its caller reads: site and name.",
+        examples=[["posix/kim"]],
     )
 
 
@@ -72,6 +78,7 @@ async def create(request: Request, body: NewKey) -> NewKeyView:
         rate=body.rate_per_minute,
         agent=await app.agents.get(body.agent_id, caller=caller) if body.agent_id is not None else None,
         origins=body.origins,
+        principals=body.principals,
         by=caller,
     )
     add_subjects(request, [str(created.key.key_id)])
@@ -98,16 +105,18 @@ class SignInBody(StrictBody):
 class SessionShape(BaseModel):
     """Who is calling, and with which rights."""
 
-    kind: Literal["local", "key", "session"] = Field(
-        description="How the caller was recognised: local (no key exists), key (in a header), or session (the cookie)."
+    kind: Literal["local", "key", "session", "public"] = Field(
+        description="How the caller was recognised: local (no key exists), key (in a header), session (the cookie), or "
+        "public (no key, where some branches are public)."
     )
-    name: str = Field(description="Name of the key; `local` while no key exists.")
-    role: Role = Field(description="reader, editor or admin.")
+    name: str = Field(description="Name of the key; `local` while no key exists; `public` without one.")
+    role: Role = Field(description="reader, editor, admin, or public.")
     scope: list[str] | None = Field(description="Branches that the key may see; null for the whole tree.")
     csrf: str | None = Field(
         description="Token for the header X-CSRF-Token; null without a session (key in a header, or no keys)."
     )
     expires_at: str | None = Field(description="When the session ends if it is not used; null without a session.")
+    public: bool = Field(description="Whether some branches may be read without a key.")
 
 
 @session_router.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
@@ -125,18 +134,22 @@ async def sign_in(request: Request, response: Response, body: SignInBody) -> Ses
             body.key.strip(), token_of(request.headers), require=service.limits.require_allowance
         )
     except Unauthorized:
-        service.limits.count_wrong_key(request.scope)
+        await service.limits.count_wrong_key(request.scope)
         raise
     caller = request.state.caller = signed_in.key.caller()
     set_cookie(response, signed_in.token, request.scope)
-    return _session(caller, signed_in)
+    return _session(request, caller, signed_in)
 
 
-@session_router.get("/session", responses=failures(401, 429, 503), dependencies=READ)
-async def current_session(request: Request) -> SessionShape:
-    """Who is calling: the signed-in key, the key of the request, or the local administrator while no key exists."""
+@session_router.get("/session", responses=failures(401, 429, 503), dependencies=BROWSE)
+async def current_session(request: Request, response: Response) -> SessionShape:
+    """Who is calling: the signed-in key, the key of the request, the local administrator while no key exists, or the
+    public. The cookie of a session that has ended is deleted when the caller goes on without one."""
     signed_in: SignedIn | None = getattr(request.state, "signed_in", None)
-    return _session(caller_of(request), signed_in)
+    caller = caller_of(request)
+    if caller.keyless and token_of(request.headers) is not None:
+        delete_cookie(response, request.scope)
+    return _session(request, caller, signed_in)
 
 
 @session_router.delete("/session", status_code=204, responses=failures(401, 403, 429, 503), dependencies=READ)
@@ -153,13 +166,14 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-def _session(caller: Caller, signed_in: SignedIn | None) -> SessionShape:
+def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> SessionShape:
     paths = sorted({str(anchor.path) for grant in caller.access.grants for anchor in grant.anchors})
     return SessionShape(
-        kind="session" if signed_in else "local" if caller is LOCAL else "key",
+        kind="session" if signed_in else "local" if caller is LOCAL else "public" if caller.keyless else "key",
         name=caller.name,
         role=caller.role,
         scope=paths if caller.access.grants else None,
         csrf=csrf_of(signed_in.token) if signed_in else None,
         expires_at=signed_in.session.expires_at.isoformat() if signed_in else None,
+        public=app_of(request).public is not None,
     )

@@ -1,35 +1,28 @@
-"""`/v1`: the OpenAI protocol. The model `dtrag` answers from the caller's whole scope; agents are models, too.
-
-The protocol cannot replace text that was sent. A stream therefore sends the text after it was checked, and comments
-that keep the connection open until then.
-"""
+"""`/v1`: the OpenAI protocol. The model `dtrag` answers from the caller's whole scope; agents are models, too."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
-from fastapi.sse import KEEPALIVE_COMMENT
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from dtrag.core.agent import Agent
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import Citation
-from dtrag.delivery.api import chat_turn
 from dtrag.delivery.api.audited import add_subjects
-from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.errors import OpenAIFailure
-from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.openai_reply import AGENT, WHOLE_SCOPE, agent_of, in_bold, pieces, reply, visible_agents
+from dtrag.delivery.api.permissions import BROWSE
 from dtrag.delivery.api.routes.chat import AnsweredBefore
 from dtrag.delivery.api.routing import AsOf, JsonRoute, failures
-from dtrag.delivery.api.sse import EventFeed, EventStream, event, failure_of
-from dtrag.errors import InvalidInput, NotFound
-from dtrag.governance.agents import MAX_LIMIT
+from dtrag.delivery.api.sse import event
+from dtrag.errors import InvalidInput
 from dtrag.pipeline.state import PipelineResponse
 
 _REQUEST = ConfigDict(extra="ignore")
@@ -43,7 +36,7 @@ class ContentPart(BaseModel):
 
     model_config = _REQUEST
 
-    type: str = Field(description="text; other types are refused.")
+    type: str = Field(description="text, in a response input_text or output_text; other types are refused.")
     text: str | None = Field(default=None, description="The text.")
 
 
@@ -59,12 +52,16 @@ class CompletionMessage(BaseModel):
 
     def text(self) -> str:
         """Its text. Raises `InvalidInput` for parts of other types."""
-        if isinstance(self.content, str) or self.content is None:
-            return self.content or ""
-        other = next((part.type for part in self.content if part.type != "text"), None)
-        if other is not None:
-            raise InvalidInput("Only parts of type text are supported.")
-        return "\n".join(part.text or "" for part in self.content)
+        return text_of(self.content, "text")
+
+
+def text_of(content: str | Sequence[ContentPart] | None, *kinds: str) -> str:
+    """The text of a message. Raises `InvalidInput` for parts of other kinds."""
+    if isinstance(content, str) or content is None:
+        return content or ""
+    if any(part.type not in kinds for part in content):
+        raise InvalidInput(f"Only parts of type {' and '.join(kinds)} are supported.")
+    return "\n".join(part.text or "" for part in content)
 
 
 class StreamOptions(BaseModel):
@@ -107,16 +104,12 @@ class CompletionRequest(BaseModel):
         if self.messages[-1].role != "user":
             raise InvalidInput("The last message must be the user's question.")
 
-    def question(self) -> str:
-        """The last message."""
-        return self.messages[-1].text()
-
-    def history(self) -> list[Message]:
-        """The earlier messages of user and assistant."""
+    def conversation(self) -> list[Message]:
+        """The messages of user and assistant."""
         return [
             Message("user" if message.role == "user" else "assistant", text)
-            for message in self.messages[:-1]
-            if message.role in {"user", "assistant"} and (text := message.text())
+            for place, message in enumerate(self.messages, 1)
+            if message.role in {"user", "assistant"} and ((text := message.text()) or place == len(self.messages))
         ]
 
 
@@ -186,22 +179,8 @@ class Completion(BaseModel):
     answered_before: AnsweredBefore = None
 
 
-def pieces(text: str, size: int = 40) -> Sequence[str]:
-    """The text in pieces of about `size` characters, split after spaces where possible."""
-    parts: list[str] = []
-    start = 0
-    while start < len(text):
-        end = text.find(" ", start + size)
-        end = len(text) if end < 0 or end - start > 4 * size else end + 1
-        parts.append(text[start:end])
-        start = end
-    return parts
-
-
 router = APIRouter(route_class=JsonRoute, tags=["openai"])
-WHOLE_SCOPE = "dtrag"
-AGENT = "agent:"
-_failures = partial(
+openai_failures = partial(
     failures,
     model=OpenAIFailure,
     descriptions={
@@ -212,95 +191,86 @@ _failures = partial(
 )
 
 
-@router.get("/v1/models", responses=_failures(503), dependencies=READ)
+@router.get("/v1/models", responses=openai_failures(503), dependencies=BROWSE)
 async def models(request: Request) -> ModelList:
     """The models: `dtrag`, and the agents whose branches are within yours."""
-    agents = await _agents(request)
+    agents = await visible_agents(request)
     add_subjects(request, [str(agent.agent_id) for agent in agents])
     return ModelList(data=[_WHOLE_SCOPE_MODEL, *(_shape(agent, agents) for agent in agents)])
 
 
-@router.get("/v1/models/{model:path}", responses=_failures(400, 404, 422, 503), dependencies=READ)
+@router.get("/v1/models/{model:path}", responses=openai_failures(400, 404, 422, 503), dependencies=BROWSE)
 async def model(request: Request, model: str) -> ModelShape:
     """One model, by its id or as `agent:` and the agent's name."""
-    agent = await _agent(request, model)
+    agent = await agent_of(request, model)
     if agent is None:
         return _WHOLE_SCOPE_MODEL
     add_subjects(request, [str(agent.agent_id)])
-    return _shape(agent, await _agents(request))
+    return _shape(agent, await visible_agents(request))
 
 
 @router.post(
     "/v1/chat/completions",
     response_model=Completion,
     responses={
-        **_failures(400, 403, 404, 413, 415, 422, 503),
+        **openai_failures(400, 403, 404, 413, 415, 422, 503),
         200: {"content": {"text/event-stream": {}}},
     },
-    dependencies=READ,
+    dependencies=BROWSE,
 )
 async def complete(request: Request, body: CompletionRequest) -> Completion | Response:
     """The answer to the last message, with citations as [n] in the text and in `citations` of the message."""
     body.check()
-    turn = await chat_turn.prepare_turn(
-        request,
-        body.question(),
-        agent=await _agent(request, body.model),
-        options={} if body.as_of is None else {"as_of": body.as_of},
-        history=body.history(),
-        stored=False,
-    )
-    if not body.stream:
-        answer = await until_gone(request, service_of(request).in_flight, chat_turn.answer_turn(app_of(request), turn))
-        chat_turn.add_turn_subjects(request, turn, answer)
-        return _completion(body, answer)
-    chat_turn.add_turn_subjects(request, turn)
-    feed = EventFeed(service_of(request).in_flight, partial(chat_turn.answer_turn, app_of(request), turn))
-    await feed.wait_for_first(request)
-    return EventStream(_chunks(request, body, turn, feed), feed.close)
-
-
-def _completion(body: CompletionRequest, answer: PipelineResponse) -> Completion:
-    message = AssistantMessage(content=in_bold(answer.text, answer.marked), citations=answer.citations)
-    return Completion(
-        id=f"chatcmpl-{answer.trace_id}",
-        created=int(time.time()),
-        model=body.model,
-        choices=[Choice(message=message)],
-        usage=UsageShape.of(answer.usage),
-        confidence=answer.confidence,
-        decision=answer.decision,
-        degraded=answer.degraded,
-        answered_before=answer.answered_before,
+    return await reply(
+        request, body.model, body.conversation(), _Chat(body), as_of=body.as_of, stream=body.stream is True
     )
 
 
-async def _chunks(
-    request: Request, body: CompletionRequest, turn: chat_turn.ChatTurn, feed: EventFeed[PipelineResponse]
-) -> AsyncGenerator[bytes, None]:
-    yield KEEPALIVE_COMMENT
-    async for run_event in feed.events():
-        if run_event is None:
-            yield KEEPALIVE_COMMENT
-    failure = failure_of(feed)
-    if failure is not None:
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """See `ReplyFormat`."""
+
+    body: CompletionRequest
+
+    def whole(self, answer: PipelineResponse) -> Completion:
+        """See `ReplyFormat`."""
+        message = AssistantMessage(content=in_bold(answer.text, answer.marked), citations=answer.citations)
+        return Completion(
+            id=f"chatcmpl-{answer.trace_id}",
+            created=int(time.time()),
+            model=self.body.model,
+            choices=[Choice(message=message)],
+            usage=UsageShape.of(answer.usage),
+            confidence=answer.confidence,
+            decision=answer.decision,
+            degraded=answer.degraded,
+            answered_before=answer.answered_before,
+        )
+
+    def opening(self) -> Iterable[bytes]:
+        """None: every chunk has the id of the answer."""
+        return ()
+
+    def failed(self, failure: Mapping[str, Any]) -> Iterable[bytes]:
+        """See `ReplyFormat`."""
         yield event({"error": failure["error"]})
-        return
-    answer = feed.result()
-    await chat_turn.note_streamed_answer(request, turn.caller, answer)
-    whole = _completion(body, answer).model_dump(mode="json")
-    message = whole["choices"][0]["message"]
-    common = {name: whole[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
-    with_usage = body.stream_options is not None and body.stream_options.include_usage is True
-    extra = {"usage": None} if with_usage else {}
-    yield event(common | extra | {"choices": [_choice({"role": "assistant", "content": ""})]})
-    for piece in pieces(message["content"]):
-        yield event(common | extra | {"choices": [_choice({"content": piece})]})
-    last = {"citations": message["citations"], "answered_before": whole["answered_before"]}
-    yield event(common | extra | {"choices": [_choice(last, "stop")]})
-    if with_usage:
-        yield event(common | {"choices": [], "usage": whole["usage"]})
-    yield event("[DONE]")
+
+    def events(self, answer: PipelineResponse) -> Iterable[bytes]:
+        """See `ReplyFormat`."""
+        whole = self.whole(answer).model_dump(mode="json")
+        message = whole["choices"][0]["message"]
+        common = {name: whole[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+        options = self.body.stream_options
+        with_usage = options is not None and options.include_usage is True
+        extra = {"usage": None} if with_usage else {}
+        yield event(common | extra | {"choices": [_choice({"role": "assistant", "content": ""})]})
+        for piece in pieces(message["content"]):
+            yield event(common | extra | {"choices": [_choice({"content": piece})]})
+        last = {"citations": message["citations"], "answered_before": whole["answered_before"]}
+        yield event(common | extra | {"choices": [_choice(last, "stop")]})
+        if with_usage:
+            yield event(common | {"choices": [], "usage": whole["usage"]})
+        yield event("[DONE]")
 
 
 def _choice(delta: Mapping[str, object], finish_reason: str | None = None) -> Mapping[str, object]:
@@ -315,42 +285,3 @@ def _shape(agent: Agent, agents: list[Agent]) -> ModelShape:
     is_unique = sum(other.name == agent.name for other in agents) == 1
     name = agent.name if is_unique else str(agent.agent_id)
     return ModelShape(id=AGENT + name, created=int(agent.created_at.timestamp()), owned_by=agent.created_by)
-
-
-async def _agents(request: Request) -> list[Agent]:
-    agents, _ = await app_of(request).agents.every(MAX_LIMIT, caller=caller_of(request))
-    return agents
-
-
-async def _agent(request: Request, model: str) -> Agent | None:
-    """The agent that the model names; None for the whole scope.
-
-    Raises `NotFound`, and `InvalidInput` for a name that several agents have.
-    """
-    if model == WHOLE_SCOPE:
-        return None
-    if not model.startswith(AGENT):
-        raise _no_model(model)
-    name = model.removeprefix(AGENT)
-    try:
-        return await app_of(request).agents.get(name, caller=caller_of(request))
-    except NotFound:
-        same_name = [agent for agent in await _agents(request) if agent.name == name]
-    if not same_name:
-        raise _no_model(model)
-    if len(same_name) > 1:
-        raise InvalidInput("Several agents have this name: ask by id. GET /v1/models lists the ids.")
-    return same_name[0]
-
-
-def _no_model(model: str) -> NotFound:
-    return NotFound(f"There is no model {model[:60]!r} that you may see. GET /v1/models lists the models.")
-
-
-def in_bold(text: str, marked: Sequence[tuple[int, int]]) -> str:
-    """The text with its marked spans, in order and disjoint, in bold."""
-    pieces, position = list[str](), 0
-    for start, end in marked:
-        pieces += [text[position:start], "**", text[start:end], "**"]
-        position = end
-    return "".join((*pieces, text[position:]))

@@ -15,7 +15,7 @@ from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.verification import Verification
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import QUESTION_FAILURES, AsOf, JsonRoute, Offset, Page, StrictBody, Text, failures
 from dtrag.regulations.korean.citations import Kind
@@ -97,7 +97,7 @@ class StaleResponse(Page):
     stale: list[StaleCitation] = Field(description="The citations of this page.")
 
 
-@router.get("/regulations", responses=failures(422, 503), dependencies=READ)
+@router.get("/regulations", responses=failures(422, 503), dependencies=BROWSE)
 async def regulations(
     request: Request,
     *,
@@ -123,7 +123,7 @@ async def regulations(
     return RegulationPage(regulations=page, total=len(everything), limit=limit, offset=offset)
 
 
-@router.get("/regulations/show", responses=failures(404, 422, 503), dependencies=READ)
+@router.get("/regulations/show", responses=failures(404, 422, 503), dependencies=BROWSE)
 async def show(
     request: Request,
     reference: Annotated[
@@ -143,7 +143,7 @@ async def show(
     return shown
 
 
-@router.get("/regulations/outline", responses=failures(404, 422, 503), dependencies=READ)
+@router.get("/regulations/outline", responses=failures(404, 422, 503), dependencies=BROWSE)
 async def outline(
     request: Request,
     regulation: Annotated[
@@ -158,7 +158,7 @@ async def outline(
     return read
 
 
-@router.get("/regulations/citations", responses=failures(404, 422, 503), dependencies=READ)
+@router.get("/regulations/citations", responses=failures(404, 422, 503), dependencies=BROWSE)
 async def citations(
     request: Request,
     *,
@@ -189,7 +189,7 @@ async def citations(
     return CitationsResponse(citations=page, total=len(cited), limit=limit, offset=offset)
 
 
-@router.get("/regulations/diff", responses=failures(404, 422, 503), dependencies=READ)
+@router.get("/regulations/diff", responses=failures(404, 422, 503), dependencies=BROWSE)
 async def diff(
     request: Request,
     regulation: Annotated[str, Query(max_length=MAX_REFERENCE, description="Name or code of the regulation.")],
@@ -203,7 +203,7 @@ async def diff(
     return compared
 
 
-@router.get("/regulations/stale", responses=failures(404, 422, 503), dependencies=READ)
+@router.get("/regulations/stale", responses=failures(404, 422, 503), dependencies=BROWSE)
 async def stale(
     request: Request,
     regulation: OnlyRegulation = None,
@@ -224,7 +224,7 @@ async def stale(
     return StaleResponse(stale=page, total=len(citations), limit=limit, offset=offset)
 
 
-@router.post("/regulations/search", responses=QUESTION_FAILURES, dependencies=READ)
+@router.post("/regulations/search", responses=QUESTION_FAILURES, dependencies=BROWSE)
 async def search(request: Request, body: RegulationSearchBody) -> RegulationSearchResponse:
     """The best articles for a question, each once."""
     scope = caller_of(request).access
@@ -236,7 +236,7 @@ async def search(request: Request, body: RegulationSearchBody) -> RegulationSear
     return RegulationSearchResponse(results=list(results))
 
 
-@router.post("/regulations/verify", responses=failures(400, 404, 413, 415, 422, 503), dependencies=READ)
+@router.post("/regulations/verify", responses=failures(400, 404, 413, 415, 422, 503), dependencies=BROWSE)
 async def verify(request: Request, body: VerificationBody) -> Verification:
     """Whether what a text cites exists."""
     regulations, scope = app_of(request).regulations, caller_of(request).access

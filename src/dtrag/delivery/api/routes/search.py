@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 
 from dtrag.cases.suggesting import MAX_HITS, MODES, CaseHit, CaseSearch
+from dtrag.core.access.scope import Access
 from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
-from dtrag.delivery.api.errors import ValidationProblem, sentence, validation_sentence
-from dtrag.delivery.api.permissions import READ, caller_of, refuse_bypass
+from dtrag.delivery.api.errors import invalid_sentence, sentence
+from dtrag.delivery.api.permissions import BROWSE, READ, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routing import (
     QUESTION_FAILURES,
@@ -38,7 +39,7 @@ from dtrag.settings import flag
 
 router = APIRouter(route_class=JsonRoute)
 
-_ENGINE_OPTIONS = {"filters", "mode", "bm25_candidates", "vector_candidates", "explain", "explain_documents", "as_of"}
+_OPTIONS = {"mode", "bm25_candidates", "vector_candidates", "explain", "explain_documents", "as_of", "highlights"}
 AT_ONCE = 4
 """Concurrent searches of one batch: enough to keep the database busy while other requests get connections."""
 MAX_PASSAGES = 5_000
@@ -106,7 +107,7 @@ class NeuralResponse(BaseModel):
         return cls(hits=hits, mode=search.mode, reason=search.reason, latency=search.seconds, total_count=len(hits))
 
 
-@router.post("/search", tags=["search"], responses=QUESTION_FAILURES, dependencies=READ)
+@router.post("/search", tags=["search"], responses=QUESTION_FAILURES, dependencies=BROWSE)
 async def search(request: Request, body: SearchRequest) -> SearchResponse:
     """The best passages for the query, with their scores."""
     return await until_gone(request, service_of(request).in_flight, run_search(request, body))
@@ -114,24 +115,35 @@ async def search(request: Request, body: SearchRequest) -> SearchResponse:
 
 async def run_search(request: Request, body: SearchRequest) -> SearchResponse:
     """Search within the caller's scope. Raises `DtragError`, of these `Overloaded` when too many searches wait."""
-    service, caller = service_of(request), caller_of(request)
-    options = {
-        **body.model_dump(include=_ENGINE_OPTIONS),
-        "correlation_id": correlation_of(request),
-        "scope": caller.access,
-        "highlights": body.highlights,
-    }
     least_score = body.least_score()
-    try:
-        await refuse_bypass(request, body.filters, caller)
-        async with service.app.run.admission.search():
-            results, metrics = await service.app.search(body.query, body.requested_k, **options)
-    except DtragError as error:
-        service.telemetry.searches.failed(error)
-        raise
+    options = body.model_dump(include=_OPTIONS)
+    results, metrics = await search_in(
+        request, caller_of(request).access, body.query, body.requested_k, body.filters, **options
+    )
     results = [result for result in results if max(result.bm25_score, result.vector_score) >= least_score]
     add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in results))
     return search_response(results, metrics)
+
+
+async def search_in(
+    request: Request,
+    access: Access,
+    query: str,
+    top_k: int | None,
+    filters: Mapping[str, Any] | None,
+    **options: Any,
+) -> tuple[list[SearchResult], SearchMetrics]:
+    """Search within `access`, the caller's own or a part of it; counted, with a place of the limit of searches."""
+    service = service_of(request)
+    try:
+        await refuse_bypass(request, filters, caller_of(request))
+        async with service.app.run.admission.search():
+            return await service.app.search(
+                query, top_k, filters=filters, scope=access, correlation_id=correlation_of(request), **options
+            )
+    except DtragError as error:
+        service.telemetry.searches.failed(error)
+        raise
 
 
 def search_response(results: Sequence[SearchResult], metrics: SearchMetrics) -> SearchResponse:
@@ -145,12 +157,19 @@ def search_response(results: Sequence[SearchResult], metrics: SearchMetrics) -> 
     )
 
 
-@router.post("/ask", tags=["ask"], responses=QUESTION_FAILURES, dependencies=READ)
+@router.post("/ask", tags=["ask"], responses=QUESTION_FAILURES, dependencies=BROWSE)
 async def ask(request: Request, body: AskRequest) -> Answer:
     """The answer with citations, or that the documents do not answer."""
+    return await answer_question(request, body)
+
+
+async def answer_question(request: Request, body: AskRequest, *, models: bool = True) -> Answer:
+    """The answer within the caller's scope; without `models` no language model is called."""
     caller = caller_of(request)
     await refuse_bypass(request, body.filters, caller)
-    work = app_of(request).ask(body.question, body.filters, scope=caller.access, owner=caller.owner, as_of=body.as_of)
+    work = app_of(request).ask(
+        body.question, body.filters, scope=caller.access, owner=caller.owner, as_of=body.as_of, models=models
+    )
     answer = await until_gone(request, service_of(request).in_flight, work)
     add_subjects(request, answer.document_ids)
     return answer
@@ -215,8 +234,4 @@ def _parsed(body: object) -> SearchRequest | SearchFailure:
     try:
         return SearchRequest.model_validate(body)
     except ValidationError as error:
-        problems = [
-            ValidationProblem(type=problem["type"], loc=("body", *problem["loc"]), msg=problem["msg"])
-            for problem in error.errors(include_url=False)
-        ]
-        return SearchFailure(detail=sentence(validation_sentence(problems)), type=InvalidInput.__name__, status=422)
+        return SearchFailure(detail=sentence(invalid_sentence(error)), type=InvalidInput.__name__, status=422)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, READ, caller_of
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.delivery.texts import korean_settings, korean_statements
 from dtrag.logs import redact
@@ -79,7 +79,7 @@ def _shown(value: str | int | float | None) -> str | int | float | None:
     return redact(value) if isinstance(value, str) else value
 
 
-@router.get("/statements/{language}", tags=["statements"], responses=failures(403, 422), dependencies=READ)
+@router.get("/statements/{language}", tags=["statements"], responses=failures(403, 422), dependencies=BROWSE)
 async def statements(
     language: Annotated[Literal["ko"], Path(description="The language: ko. English is in the statements themselves.")],
 ) -> dict[str, str]:

@@ -16,7 +16,7 @@ from dtrag.core.taxonomy.operations import MOST_OPERATIONS
 from dtrag.core.taxonomy.tree import ROOT, Taxonomy
 from dtrag.core.taxonomy.versions import Diff, parse_version
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, READ_WHOLE_TREE, caller_of
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, READ, READ_WHOLE_TREE, caller_of
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.errors import NotFound
 from dtrag.governance.taxonomy import ACTIVE
@@ -84,7 +84,7 @@ async def versions(request: Request) -> VersionList:
     return VersionList(versions=stored)
 
 
-@router.get("/taxonomy/{version}/tree", responses=_READ_ERRORS, dependencies=READ)
+@router.get("/taxonomy/{version}/tree", responses=_READ_ERRORS, dependencies=BROWSE)
 async def tree(request: Request, version: Version) -> TreeShape:
     """The tree of a version, with the current number of documents in each category.
 
@@ -92,8 +92,9 @@ async def tree(request: Request, version: Version) -> TreeShape:
     """
     taxonomy = app_of(request).taxonomy
     access = caller_of(request).access
-    if access.grants:
-        return _own_tree(await taxonomy.tree(), version, access, await taxonomy.counts())
+    active = await taxonomy.tree()
+    if access.resolved(active).nodes is not None:
+        return _own_tree(active, version, access, await taxonomy.counts())
     whole = await taxonomy.tree(version)
     shown = frozenset(whole.nodes)
     return TreeShape(version=whole.version, tree=_below(whole, ROOT, shown, await taxonomy.counts(), with_ids=True))
@@ -109,12 +110,12 @@ async def tree_by_version(request: Request, version: Version) -> TreeShape:
     if app.taxonomy_service is None:
         return await tree(request, version)
     access = caller_of(request).access
-    if not access.grants:
+    active = await app.taxonomy.tree()
+    if access.resolved(active).nodes is None:
         if version != ACTIVE:
             parse_version(version)
         sent = await app.taxonomy_service.tree(version)
         return TreeShape(version=sent.version, tree=_by_name(sent.branches))
-    active = await app.taxonomy.tree()
     own = _own_version(active, version, access)
     sent = await app.taxonomy_service.tree(ACTIVE)
     return TreeShape(version=own, tree=_by_name(pruned(sent.branches, active, access.resolved(active))))

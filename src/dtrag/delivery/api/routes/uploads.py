@@ -8,12 +8,13 @@ import os
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.datastructures import FormData, UploadFile
@@ -21,6 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dtrag.core.access.api_key import Caller
+from dtrag.core.job import Job
 from dtrag.core.statements import Statement, stated
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import CategoryPath
@@ -28,6 +30,7 @@ from dtrag.delivery.api.dependencies import Service, service_of
 from dtrag.delivery.api.errors import error_body
 from dtrag.delivery.api.permissions import WRITE, caller_of
 from dtrag.delivery.api.request_tasks import until_done
+from dtrag.delivery.api.routes.jobs import QueuedJob
 from dtrag.delivery.api.routing import NoteStatements, ReasonStatements, failures, media_type
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ingestion.sources import IngestReport, Source
@@ -156,15 +159,27 @@ class UploadResponse(BaseModel):
     "/documents",
     status_code=201,
     response_model=UploadResponse,
-    responses=failures(400, 403, 413, 415, 422, 503, 507),
+    responses={
+        202: {"model": QueuedJob, "description": "With `wait=false`: the files are stored."},
+        **failures(400, 403, 409, 413, 415, 422, 503, 507),
+    },
     openapi_extra=_FORM,
     dependencies=WRITE,
 )
-async def upload(request: Request) -> Response:
+async def upload(
+    request: Request,
+    wait: Annotated[
+        bool, Query(description="false: respond when the files are stored; a job indexes them, see GET /jobs.")
+    ] = True,
+) -> Response:
     """Index the files; they are searchable when the response is sent.
 
     201 if at least one file was indexed; 422 with the same body and a `detail` if every file failed.
     """
+    if not wait:
+        job = await queue_upload(request, service_of(request), caller_of(request))
+        request.state.subjects = [str(job.job_id)]
+        return JSONResponse(QueuedJob.of(job).model_dump(), 202)
     result = await ingest_upload(request, service_of(request), caller_of(request))
     request.state.subjects = [document.document_id for document in result.documents]
     body = result.model_dump()
@@ -197,6 +212,42 @@ async def ingest_upload(request: Request, service: Service, caller: Caller) -> U
     Raises `InvalidInput` and `HTTPException` for an invalid form, `Forbidden` for a category outside the caller's
     branches, and `Overloaded` when too many uploads are waiting.
     """
+    async with _upload(request, service, caller) as (sources, refused, fields):
+        await service.app.require_no_queued(sources, caller)
+        work = service.app.ingest_sources(
+            sources,
+            fields.get("category"),
+            scope=caller.access,
+            work=fields.get("work", ""),
+            effective=fields.get("effective"),
+        )
+        report = await until_done(service.in_flight, work)
+    return _response(report, sources, refused)
+
+
+async def queue_upload(request: Request, service: Service, caller: Caller) -> Job:
+    """Read the form and store its files with the job that indexes them. Raises what `ingest_upload` raises.
+
+    Two files of one name are refused, since no report could mention it.
+    """
+    async with _upload(request, service, caller) as (sources, refused, fields):
+        if refused:
+            raise InvalidInput(SAME_NAME)
+        work = service.app.queue_upload(
+            sources,
+            fields.get("category"),
+            caller=caller,
+            work=fields.get("work", ""),
+            effective=fields.get("effective"),
+        )
+        return await until_done(service.in_flight, work)
+
+
+@asynccontextmanager
+async def _upload(
+    request: Request, service: Service, caller: Caller
+) -> AsyncIterator[tuple[list[Source], list[FailedFile], dict[str, str]]]:
+    """The files of the form on disk while the block runs, those refused for their names, and the other fields."""
     if media_type(request)[0] != "multipart/form-data":
         raise HTTPException(415, "Send the files as multipart/form-data, in parts named files")
     async with service.app.run.admission.upload():
@@ -209,20 +260,10 @@ async def ingest_upload(request: Request, service: Service, caller: Caller) -> U
             ) from error
         try:
             parts, fields = _read_form(await _received(request, folder))
-            category = fields.get("category")
-            prefix = _address_prefix(category) if caller.access.grants else ""
-            sources, refused = _sources(parts, prefix)
-            work = service.app.ingest_sources(
-                sources,
-                category,
-                scope=caller.access,
-                work=fields.get("work", ""),
-                effective=fields.get("effective"),
-            )
-            report = await until_done(service.in_flight, work)
+            prefix = _address_prefix(fields.get("category")) if caller.access.grants else ""
+            yield *_sources(parts, prefix), fields
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    return _response(report, sources, refused)
 
 
 class _FileOnDisk(UploadFile):
