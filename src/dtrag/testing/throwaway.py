@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import gc
 import itertools
 import os
 import shutil
@@ -36,7 +37,7 @@ from dtrag.settings import Settings
 from dtrag.testing.models import HashEmbedder
 
 TEMPLATE = "dtrag_template"
-_DROP_ATTEMPTS = 5
+_DROP_ATTEMPTS = 12
 _numbers = itertools.count()
 
 
@@ -143,7 +144,8 @@ class Databases:
     def drop(self) -> None:
         """Drop them all; fails when an app or a test has left a connection open.
 
-        PostgreSQL waits 5 s for the backends of closed connections; on a busy machine they need longer to end.
+        PostgreSQL waits 5 s for the backends of closed connections; on a busy machine they need longer to end. And a
+        connection whose making was cancelled is closed when it is collected.
         """
         while self._created:
             name = self._created.pop()
@@ -151,15 +153,19 @@ class Databases:
                 try:
                     self._execute("drop_database", name=name)
                     break
-                except psycopg.errors.ObjectInUse:
+                except psycopg.errors.ObjectInUse as error:
+                    gc.collect()
                     if attempt == _DROP_ATTEMPTS - 1:
+                        for session in self._execute("sessions_of_database", {"database": name}):
+                            error.add_note(f"Open: {session}")
                         raise
 
-    def _execute(self, statement: str, **identifiers: str) -> None:
-        """Run a statement of `sql/schema.sql` with these identifiers in it."""
+    def _execute(self, statement: str, values: Mapping[str, str] | None = None, **identifiers: str) -> list[Any]:
+        """Run a statement of `sql/schema.sql` with these values and identifiers in it; its rows."""
         names = {key: sql.Identifier(value) for key, value in identifiers.items()}
         with psycopg.connect(self.address.conninfo("dtrag_owner", "postgres"), autocommit=True) as connection:
-            connection.execute(sql.SQL(queries("schema")[statement]).format(**names))
+            cursor = connection.execute(sql.SQL(queries("schema")[statement]).format(**names), values)
+            return cursor.fetchall() if cursor.description else []
 
 
 async def make_template(data_dir: Path) -> str:

@@ -12,6 +12,10 @@ create database {name} template {template} strategy file_copy
 -- name: drop_database
 drop database if exists {name}
 
+-- name: sessions_of_database
+select application_name, usename, state, wait_event, backend_start, query_start, left(query, 200)
+from pg_stat_activity where datname = :database
+
 -- name: identities
 -- Of the databases of this cluster; a copy of a cluster shares them, a copy of a database has its own.
 select c.system_identifier || '-' || d.oid from pg_control_system() c, pg_database d
