@@ -28,10 +28,12 @@ from dtrag.assembly import (
     fenced_stores,
     mcp_tools,
     named_sources,
+    open_sign_in,
     open_stores,
     parser_process,
     pipeline_type,
     search_engine,
+    sign_in_file,
 )
 from dtrag.cases.maintenance import CaseAuditor, Consolidation, LogExpiry, Reflection
 from dtrag.cases.memory import CaseMemory
@@ -42,8 +44,9 @@ from dtrag.cases.suggesting import NeuralSelector, QuestionVectors, Suggester
 from dtrag.cases.weight_learning import WeightLearning
 from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
-from dtrag.core.access.api_key import LOCAL, Caller
+from dtrag.core.access.api_key import LOCAL, Caller, Key, Session
 from dtrag.core.access.scope import Scope, SearchFilters, Viewer
+from dtrag.core.access.sign_in import SignInFile
 from dtrag.core.answers.passage_confidence import policy_of
 from dtrag.core.cases.reuse_verdict import COMMITTED_PAIRS
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentTarget, file_path, select
@@ -55,7 +58,7 @@ from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.patterns import CHUNK_ID
 from dtrag.core.version import __version__
-from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound
+from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound, SignInRefused
 from dtrag.evaluation.answers import AnswerMeasures, AnswerSet, evaluate_answers
 from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.evaluation.confidence_cases import Judged, MeasuredQuestion, cases
@@ -66,6 +69,7 @@ from dtrag.governance.audit import Audit
 from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.public_access import OWNER, PublicAccess
 from dtrag.governance.review import IN_REVIEW, Review
+from dtrag.governance.sign_in import Preview, SignIn, preview
 from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.governance.visibility import DocumentAccess, DocumentTexts
 from dtrag.ingestion.classify import Classifier, classify_enabled
@@ -216,7 +220,8 @@ class App:
     def _open_governance(self, stores: Stores) -> None:
         record = self.audit.record
         self.keys = Keys(stores.keys, self.index, rate=self.settings.rate_per_minute, record=record)
-        self.sessions = Sessions(stores.sessions, self.keys)
+        self.sign_in: SignIn | None = None
+        self.sessions = Sessions(stores.sessions, self.keys, confirmed=self._confirmed)
         self.rate_limits = stores.rate_limits
         self.public = PublicAccess.of(self.settings, stores.public_spending)
         self.taxonomy = TaxonomyVersions(stores.taxonomy, record)
@@ -390,6 +395,27 @@ class App:
             scope, most=most, on_progress=lambda done, total: running.progress(before + done, before + total)
         )
         running.result = {"counts": {"passages": report.passages, "questions": report.questions}}
+
+    async def open_sign_in(self) -> None:
+        """Let people sign in with the providers in the setting, if any, and give them the rights that it says today.
+
+        For services. Raises `InvalidInput` and `MissingExtra`.
+        """
+        if self.settings.sign_in is not None:
+            rate, record = self.settings.rate_per_minute, self.audit.record
+            self.sign_in = open_sign_in(self.settings.sign_in, self._stores, self.keys, rate=rate, record=record)
+            if not self.database.on_standby:
+                await self.sign_in.apply()
+
+    async def preview_sign_in(self, path: Path) -> tuple[SignInFile, Preview]:
+        """What a file of the sign-in says, and what it would change. Raises `InvalidInput`."""
+        file = sign_in_file(path)
+        return file, await preview(file, self._stores, self.keys, datetime.now(UTC))
+
+    async def _confirmed(self, session: Session, key: Key, token: str) -> None:
+        if self.sign_in is None:
+            raise SignInRefused(reason="its provider is not used here any more.")
+        await self.sign_in.confirmed(session, key, token)
 
     async def _maker_of(self, job: Job) -> Caller:
         """The maker of a job with its access of now. Raises `Forbidden` when its key is not valid any more."""

@@ -25,6 +25,7 @@ from dtrag.adapters.postgres.stores.governance import (
     PostgresAgents,
     PostgresAudit,
     PostgresKeys,
+    PostgresPeople,
     PostgresPublicSpending,
     PostgresRateLimits,
     PostgresSessions,
@@ -46,12 +47,15 @@ from dtrag.adapters.rerankers import models as rerankers
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.access.scope import filter_keys
+from dtrag.core.access.sign_in import SignInFile
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.job import Lease
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judges import CheckerJudge, LexicalJudge, ModelJudge
+from dtrag.governance.api_keys import Keys
 from dtrag.governance.public_access import public_grant
+from dtrag.governance.sign_in import SignIn
 from dtrag.ingestion.vectors import VECTORS
 from dtrag.jobs.queue import Jobs
 from dtrag.personal_data import personal_data_of
@@ -77,6 +81,7 @@ from dtrag.regulations.lexicon import LexiconReader
 from dtrag.regulations.pack import RegulationRanking
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.rerank import CrossEncoderReranker
+from dtrag.setting_files import trusted_table
 from dtrag.settings import Settings
 from dtrag.tools.mcp import McpTools
 from dtrag.tools.registry import ToolRegistry
@@ -103,6 +108,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         public_spending=PostgresPublicSpending(database),
         keys=PostgresKeys(database),
         sessions=PostgresSessions(database),
+        people=PostgresPeople(database),
         rate_limits=PostgresRateLimits(database),
         audit=PostgresAudit(database),
         approvals=PostgresApprovals(database),
@@ -131,6 +137,27 @@ def fenced_stores(stores: Stores, database: Database, lease: Lease) -> Stores:
         placements=PostgresReview(fenced),
         evaluations=PostgresEvaluations(fenced),
     )
+
+
+def sign_in_file(path: Path) -> SignInFile:
+    """The identity providers in a file. Raises `InvalidInput`."""
+    try:
+        table, _, _ = trusted_table(path)
+    except OSError as error:
+        raise InvalidInput(f"DTRAG_SIGN_IN is a file that can be read: {error}.") from error
+    return SignInFile.of(table, str(path))
+
+
+def open_sign_in(path: Path, stores: Stores, keys: Keys, *, rate: int, record: Recorder) -> SignIn:
+    """The sign-in with the identity providers in a file. Raises `InvalidInput` and `MissingExtra`."""
+    from dtrag.adapters.openid import OpenIdProvider
+
+    file = sign_in_file(path)
+    providers = {
+        name: OpenIdProvider(provider, f"{file.origin}/sign-in/{name}/callback")
+        for name, provider in file.providers.items()
+    }
+    return SignIn(file, providers, stores, keys, rate=rate, record=record)
 
 
 def connect_source(settings: Settings, address: str) -> Connector:

@@ -126,6 +126,17 @@ class Unauthorized(DtragError):
     http_status = 401
 
 
+class SignInRefused(Unauthorized):
+    """The sign-in with the identity provider was refused: {reason} Sign in again, or ask an administrator."""
+
+
+class ProviderUnavailable(DtragError):
+    """The identity provider cannot be asked: {reason} Try again in a minute; with a key you can sign in meanwhile."""
+
+    exit_code = 4
+    http_status = 503
+
+
 class Forbidden(DtragError):
     """Your key does not permit this: the role {needed} is required, and the key has the role {role}."""
 

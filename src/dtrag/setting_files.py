@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dtrag.errors import InvalidInput
 
@@ -75,6 +76,30 @@ def setting_files(known: Known, chosen: str = "") -> Iterator[SettingFile]:
 
 def _read(kind: str, path: Path, known: Known) -> SettingFile:
     try:
+        table, text, readable = trusted_table(path)
+    except FileNotFoundError:
+        return SettingFile(kind, path, note=" (no such file)")
+    except PermissionError as error:
+        if kind == "system":  # for the service alone, because it has secrets; other users have files of their own
+            return SettingFile(kind, path, note=" (not readable)")
+        raise InvalidInput(f"{path} cannot be read: make it readable, or set DTRAG_CONFIG=none.") from error
+    lines = {name: _line(text, name) for name in table}
+    for name, value in table.items():
+        _check(f"{path}:{lines[name]}", kind, name, value, known)
+    if readable and (secret := known.secrets & table.keys()):
+        raise InvalidInput(
+            f"{path}:{lines[min(secret)]}: every user of this machine can read the secret {min(secret)}. "
+            f"Type: chmod o-rwx {path}"
+        )
+    return SettingFile(kind, path, {name: str(value) for name, value in table.items()}, lines)
+
+
+def trusted_table(path: Path) -> tuple[dict[str, Any], str, bool]:
+    """A TOML file that nobody else can have written, its text, and whether every user of the machine can read it.
+
+    Raises `FileNotFoundError`, `PermissionError`, and `InvalidInput` for everything else that is wrong with it.
+    """
+    try:
         with os.fdopen(
             os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb"
         ) as file:  # a pipe must not block
@@ -83,27 +108,16 @@ def _read(kind: str, path: Path, known: Known) -> SettingFile:
                 raise InvalidInput(f"{path} is not a file of settings: give a regular file of at most 1 MiB.")
             _check_writers(path, opened)
             text = file.read(MOST_BYTES + 1).decode("utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError):
-        return SettingFile(kind, path, note=" (no such file)")
-    except PermissionError as error:
-        if kind == "system":  # for the service alone, because it has secrets; other users have files of their own
-            return SettingFile(kind, path, note=" (not readable)")
-        raise InvalidInput(f"{path} cannot be read: make it readable, or set DTRAG_CONFIG=none.") from error
+    except NotADirectoryError as error:
+        raise FileNotFoundError(path) from error
+    except (FileNotFoundError, PermissionError):
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} cannot be read as UTF-8 text: {error}.") from error
     try:
-        table = tomllib.loads(text)
+        return tomllib.loads(text), text, os.name == "posix" and bool(opened.st_mode & stat.S_IROTH)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{path} is not valid TOML: {error}.") from error
-    lines = {name: _line(text, name) for name in table}
-    for name, value in table.items():
-        _check(f"{path}:{lines[name]}", kind, name, value, known)
-    if os.name == "posix" and opened.st_mode & stat.S_IROTH and (secret := known.secrets & table.keys()):
-        raise InvalidInput(
-            f"{path}:{lines[min(secret)]}: every user of this machine can read the secret {min(secret)}. "
-            f"Type: chmod o-rwx {path}"
-        )
-    return SettingFile(kind, path, {name: str(value) for name, value in table.items()}, lines)
 
 
 def _check_writers(path: Path, opened: os.stat_result) -> None:

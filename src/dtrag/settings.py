@@ -233,6 +233,9 @@ class Settings:
     public_krw_per_day: int = _setting(
         5_000, "Won that language models may cost per day (UTC) for answers to callers without a key."
     )
+    sign_in: Path | None = _setting(
+        None, "File of the identity providers that people sign in with, in TOML (docs/how-to/sign-in.md)."
+    )
     pipeline: str = _setting(
         "plain", "What runs the steps of the pipeline: plain (a loop), or langgraph (the same steps as a LangGraph)."
     )
@@ -430,7 +433,7 @@ class SettingSource:
 
 
 NOT_IN_PROJECT = frozenset(
-    ("cors_allowed_origins", "egress_allow", "host", "mcp_servers", "public_origins", "trusted_proxies")
+    ("cors_allowed_origins", "egress_allow", "host", "mcp_servers", "public_origins", "sign_in", "trusted_proxies")
 )
 """Settings that a project file may not set, besides secrets and addresses: what is run, and who connects to what."""
 
@@ -651,7 +654,7 @@ _OF_THE_PROCESS = frozenset(
     "searches_at_once searches_waiting "
     "uploads_at_once uploads_waiting jobs_at_once connections_at_once idle_seconds cpu_at_once model_calls_at_once "
     "wait_ms pool_size index_cache_mb cache_size cache_seconds cbr_cache_ttl parse_memory_mb parse_seconds "
-    "max_file_mb max_passages embed_threads sources backup_dir backup_key backup_key_file mcp_key".split()
+    "max_file_mb max_passages embed_threads sources backup_dir backup_key backup_key_file mcp_key sign_in".split()
 )
 """Settings that affect how a process works, not the results of questions and searches."""
 

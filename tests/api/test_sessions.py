@@ -118,6 +118,7 @@ async def test_without_any_key_no_session_is_needed(api: FastAPI) -> None:
             "csrf": None,
             "expires_at": None,
             "public": False,
+            "provider": None,
         }
         client.cookies.set(COOKIE, new_token())  # of another service on this machine
         assert (await client.post("/search", json={"query": "leave"})).status_code == 200
@@ -256,7 +257,7 @@ async def test_ended_sessions_are_deleted_and_a_key_has_not_too_many(app: App) -
 async def test_a_clock_that_is_set_by_ten_minutes_ends_no_session_and_no_key(app: App) -> None:
     times = [datetime.datetime.now(datetime.UTC)]
     keys = Keys(app.keys._store, app.index, rate=600, now=lambda: times[-1])
-    sessions = Sessions(app.sessions._store, keys, now=lambda: times[-1])
+    sessions = Sessions(app.sessions._store, keys, confirmed=app._confirmed, now=lambda: times[-1])
     secret = (await keys.create("moved", expires=times[0] + datetime.timedelta(hours=1))).secret
     signed_in = await sessions.sign_in(secret)
     for minutes in (10, -10, 0):

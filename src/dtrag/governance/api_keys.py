@@ -211,6 +211,14 @@ class Keys:
             raise Forbidden("The key that requested this is not valid any more, so it is not done.")
         return key
 
+    async def stored(self, key_id: uuid.UUID) -> Key | None:
+        """The key with this id, also when it is revoked or expired; None when there is none."""
+        return await self._store.of_id(key_id)
+
+    def forget(self) -> None:
+        """Read keys anew, in all processes: their rights were changed elsewhere."""
+        self._changes.own[0] += 1
+
     async def close(self) -> None:
         """Wait until the times of last use are written."""
         await asyncio.gather(*self._writing, return_exceptions=True)
@@ -332,18 +340,20 @@ class SignedIn:
 
 
 class Sessions:
-    """The sessions of one app."""
+    """The sessions of one app. `confirmed` raises unless the identity provider of a session stands by it."""
 
     def __init__(
         self,
         store: SessionStore,
         keys: Keys,
         *,
+        confirmed: Callable[[Session, Key, str], Awaitable[None]],
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
         monotonic: Callable[[], float] = time.monotonic,
     ):
         self._store = store
         self._keys = keys
+        self._confirmed = confirmed
         self._now = now
         self._tidy_timer = TidyTimer(now, monotonic)
 
@@ -360,8 +370,13 @@ class Sessions:
             raise Forbidden(PUBLIC_KEY)
         if require is not None:
             await require(key)
-        now, token = self._now(), new_token()
-        session = Session(digest_of_token(token), key.prefix, now, now)
+        return await self.open(key, new_token(), replaced)
+
+    async def open(self, key: Key, token: str, replaced: str | None = None, *, sealed: bytes | None = None) -> SignedIn:
+        """A new session with this token for the key; `sealed` is kept of an identity provider."""
+        now = self._now()
+        checked_at = None if sealed is None else now
+        session = Session(digest_of_token(token), key.prefix, now, now, checked_at, sealed)
         if self._tidy_timer.due():
             _LOG.debug("%d ended sessions were deleted", await self._store.forget(now))
         await self._store.add(session, MOST_SESSIONS)
@@ -376,6 +391,9 @@ class Sessions:
         if session is None or session.expires_at <= now:
             raise Unauthorized(ENDED)
         key = await self._keys.valid(session.key_prefix)
+        if key is not None and session.checked_at is not None:
+            await self._confirmed(session, key, token)
+            key = await self._keys.valid(session.key_prefix)  # its rights may have changed
         if key is None:
             raise Unauthorized(ENDED)
         if abs(now - session.used_at) >= USED_EVERY:  # abs: a clock that was set back does not stop it

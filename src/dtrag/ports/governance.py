@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Protocol, Unpack
 
 from dtrag.core.access.api_key import Key, Session
 from dtrag.core.access.audit_chain import AuditEntry, AuditFilter, AuditOptions, AuditRow, ChainHead
+from dtrag.core.access.sign_in import Identity, Person, Provider
 from dtrag.core.agent import Agent, AgentEdition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
 
@@ -116,6 +117,56 @@ class SessionStore(Protocol):
 
     async def forget(self, now: datetime) -> int:
         """Delete the sessions that have expired; returns their number."""
+
+    async def claim(self, digest: bytes, checked: datetime, now: datetime, until: datetime) -> bool:
+        """Whether the caller is to ask the provider about a session last checked at `checked`: nobody else `until`."""
+
+    async def checked(self, digest: bytes, now: datetime, sealed: bytes) -> None:
+        """The provider has confirmed the session at `now`; `sealed` is what it is asked with the next time."""
+
+
+class PeopleStore(Protocol):
+    """People who have signed in with an identity provider, each with a key."""
+
+    async def every(self) -> list[Person]:
+        """All of them, by issuer and subject."""
+
+    async def of_key(self, key_id: uuid.UUID) -> Person | None:
+        """The person for whom this key stands, or None."""
+
+    async def put(self, person: Person, key: Key, *, create: bool) -> Key | None:
+        """Store what was found about a person, and the rights of their key; returns the key as it then is.
+
+        Of somebody unknown it is `key`, if one is to be created; of others the own one, to which role, branches and
+        expiry of `key` are written unless it is revoked. None: none was created, or another key has the name.
+        """
+
+
+class IdentityProvider(Protocol):
+    """A provider that people sign in with. Every method may raise `ProviderUnavailable`."""
+
+    provider: Provider
+
+    async def address(self, state: str, nonce: str, challenge: str) -> str:
+        """Where a browser signs in: it comes back with `state`, and the identity then is that of `nonce`.
+
+        `challenge` is the SHA-256 of the verifier, base64url without padding.
+        """
+
+    async def identity(self, answer: Mapping[str, str], verifier: str, nonce: str) -> Identity:
+        """Who came back, from the parameters of the address. Raises `SignInRefused`."""
+
+    async def renewed(self, tokens: Mapping[str, str], subject: str) -> Identity:
+        """The same person as they are now. Raises `SignInRefused` when the provider does not confirm them."""
+
+    async def sign_out_address(self, back: str) -> str | None:
+        """Where a browser signs out of the provider, too, and is sent `back`; None: there is no such address."""
+
+    def seal(self, tokens: Mapping[str, str], secret: bytes) -> bytes:
+        """The tokens, encrypted with 32 bytes."""
+
+    def unseal(self, sealed: bytes, secret: bytes) -> Mapping[str, str]:
+        """The inverse of `seal`. Raises `SignInRefused`."""
 
 
 class Recorder(Protocol):

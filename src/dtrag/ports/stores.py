@@ -21,6 +21,7 @@ from dtrag.ports.governance import (
     AuditSpoolStore,
     AuditStore,
     KeyStore,
+    PeopleStore,
     PublicSpendingStore,
     RateLimitStore,
     SessionStore,
@@ -180,6 +181,7 @@ class Stores:
     public_spending: PublicSpendingStore
     keys: KeyStore
     sessions: SessionStore
+    people: PeopleStore
     rate_limits: RateLimitStore
     audit: AuditStore
     approvals: ApprovalStore

@@ -228,16 +228,23 @@ LONGEST = datetime.timedelta(days=7)
 """A session ends after this time, however often it is used."""
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 _CSRF = b"dtrag csrf"
+_SEALING = b"dtrag provider tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A stored session. It belongs to the key with `key_prefix` and ends with it at the latest."""
+    """A stored session. It belongs to the key with `key_prefix` and ends with it at the latest.
+
+    Of somebody who signed in with an identity provider it has when that confirmed them last, and, encrypted with the
+    token of the session, what it is asked with.
+    """
 
     digest: bytes = field(repr=False)
     key_prefix: str
     created_at: datetime.datetime
     used_at: datetime.datetime
+    checked_at: datetime.datetime | None = None
+    sealed: bytes | None = field(default=None, repr=False)
 
     @property
     def expires_at(self) -> datetime.datetime:
@@ -258,6 +265,11 @@ def is_token(text: str) -> bool:
 def digest_of_token(token: str) -> bytes:
     """What is stored of a token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
+
+
+def sealing_key_of(token: str) -> bytes:
+    """32 bytes with which what a session keeps is encrypted: only a request with the token can read it."""
+    return hmac.new(token.encode("utf-8", "replace"), _SEALING, hashlib.sha256).digest()
 
 
 def csrf_of(token: str) -> str:

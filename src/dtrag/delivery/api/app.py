@@ -47,6 +47,7 @@ from dtrag.delivery.api.routes import (
     responses,
     review,
     search,
+    sign_in,
     taxonomy,
     uploads,
 )
@@ -67,7 +68,7 @@ ABOUT = """Answers over an organisation's documents, with the passages that prov
 
 Every failure has the body `{"detail": "<one sentence>", "type": "<kind>", "request_id": "<id>"}`."""
 
-OPEN_ROUTES = (health.router, page.router, keys.session_router)
+OPEN_ROUTES = (health.router, page.router, keys.session_router, sign_in.router)
 """Routes that answer without a key, or declare their failures without one themselves."""
 KEYED_ROUTES = (
     search.router,
@@ -214,6 +215,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.run.admission.count_in(service.counts)
         service.opened.keys.count_in(service.counts)
         service.telemetry.admission.loads = service.opened.run.admission.loads
+        await service.opened.open_sign_in()
         await _warn_of_settings(service.opened)
         upload_folder = await asyncio.to_thread(uploads.UploadFolder.open, service.settings.data_dir)
         service.uploads = upload_folder.path

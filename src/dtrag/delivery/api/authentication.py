@@ -238,7 +238,7 @@ def from_page(headers: Headers) -> bool:
     return headers.get(PAGE_HEADER, "").lower() == PAGE or token_of(headers) is not None
 
 
-def set_cookie(response: Response, token: str, scope: Scope) -> None:
+def set_cookie(response: Response, token: str, *, secure: bool) -> None:
     """Give the browser the token: for this host alone, unreadable to scripts, and never sent along from other sites.
 
     The service ends idle sessions earlier than the browser deletes the cookie.
@@ -248,7 +248,7 @@ def set_cookie(response: Response, token: str, scope: Scope) -> None:
         token,
         max_age=int(LONGEST.total_seconds()),
         path="/",
-        secure=_is_https(scope),
+        secure=secure,
         httponly=True,
         samesite="strict",
     )
@@ -256,10 +256,10 @@ def set_cookie(response: Response, token: str, scope: Scope) -> None:
 
 def delete_cookie(response: Response, scope: Scope) -> None:
     """Make the browser forget the token."""
-    response.delete_cookie(COOKIE, path="/", secure=_is_https(scope), httponly=True, samesite="strict")
+    response.delete_cookie(COOKIE, path="/", secure=is_https(scope), httponly=True, samesite="strict")
 
 
-def _is_https(scope: Scope) -> bool:
+def is_https(scope: Scope) -> bool:
     """Whether the browser uses HTTPS: by the scheme (of a trusted proxy, too), or by the origin of its page."""
     origin = Headers(scope=scope).get("origin", "")
     return scope.get("scheme") == "https" or urlsplit(origin).scheme == "https"

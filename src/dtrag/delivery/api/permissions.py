@@ -88,8 +88,13 @@ WIDGET = "/widget.js"
 PAGE_FILES = frozenset({"/", WIDGET})
 SUPERVISED = frozenset({"/livez", "/readyz"})
 SIGN_IN = ("POST", "/session")
-OPEN = frozenset({("GET", path) for path in PAGE_FILES | SUPERVISED | {ASSETS}} | {SIGN_IN})
-"""Routes that need no key: the built page, what supervisors request, and the sign-in, whose key is in the body."""
+PROVIDERS = "/sign-in"
+PROVIDER, SIGN_OUT, CALLBACK = (PROVIDERS + "/{provider}" + rest for rest in ("", "/sign-out", "/callback"))
+"""Sign-in with an identity provider."""
+OPEN = frozenset(
+    {("GET", path) for path in PAGE_FILES | SUPERVISED | {ASSETS, PROVIDERS, PROVIDER, SIGN_OUT, CALLBACK}} | {SIGN_IN}
+)
+"""Routes that need no key: the built page, what supervisors request, and the sign-in, whose proof is in the request."""
 _ASSETS_START = ASSETS.partition("{")[0]
 
 
@@ -100,7 +105,9 @@ def is_page_file(path: str) -> bool:
 
 def is_open(method: str, path: str) -> bool:
     """Whether a request of this path needs no key."""
-    return is_page_file(path) or path in SUPERVISED or (method, path) == SIGN_IN
+    if is_page_file(path) or path in SUPERVISED or (method, path) == SIGN_IN:
+        return True
+    return method == "GET" and (path == PROVIDERS or path.startswith(f"{PROVIDERS}/"))
 
 
 async def refuse_bypass(

@@ -28,6 +28,7 @@ from dtrag.delivery.cli import (
     regulations,
     review,
     search,
+    sign_in,
     sync,
     taxonomy,
     tools,
@@ -85,6 +86,7 @@ app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(keys.app, name="keys")
+app.add_typer(sign_in.app, name="sign-in")
 app.add_typer(audit.app, name="audit")
 app.add_typer(review.app, name="review")
 app.add_typer(cbr.app, name="cbr")

@@ -1,4 +1,4 @@
-"""The stores of `ports/governance.py`: agents, API keys, rate limits, sessions and the audit log."""
+"""The stores of `ports/governance.py`: agents, API keys, rate limits, sessions, people and the audit log."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from psycopg import errors
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.database import Database, Store, Values, columns, fetch_row
+from dtrag.adapters.postgres.database import Database, Store, Values, columns, fetch_row, repeated
 from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import tree_of
 from dtrag.core.access.api_key import IDLE, LONGEST, Key, Session
 from dtrag.core.access.audit_chain import START, AuditEntry, AuditFilter, AuditRow, ChainHead, chained
 from dtrag.core.access.scope import Grant
+from dtrag.core.access.sign_in import Person
 from dtrag.core.agent import Agent, AgentEdition, Spending
 from dtrag.core.manifest import AgentManifest
 from dtrag.core.taxonomy.tree import Taxonomy
@@ -114,10 +115,8 @@ class PostgresKeys(Store):
 
     async def add(self, key: Key) -> bool:
         """See `KeyStore`."""
-        scope = None if key.grant is None else Jsonb(key.grant.as_json())
-        values = {**columns(key), "scope": scope, "origins": Jsonb(list(key.origins))}
         async with self._database.connection("owner") as connection, connection.transaction():
-            added = await fetch_row(connection, self._sql["insert_key"], values | {"principals": list(key.principals)})
+            added = await fetch_row(connection, self._sql["insert_key"], _key_columns(key))
             if key.principals:  # the tree as it is read holds the groups of users for whom keys exist
                 await connection.execute(queries("writing")["bump_generation"])
         return added is not None
@@ -145,6 +144,12 @@ class PostgresKeys(Store):
     async def used(self, key_id: uuid.UUID, now: datetime.datetime, before: datetime.datetime) -> None:
         """See `KeyStore`."""
         await self._execute("use_key", {"key_id": key_id, "now": now, "before": before})
+
+
+def _key_columns(key: Key) -> dict[str, object]:
+    scope = None if key.grant is None else Jsonb(key.grant.as_json())
+    lists = {"origins": Jsonb(list(key.origins)), "principals": list(key.principals)}
+    return {**columns(key), "scope": scope, **lists}
 
 
 def _key(stored: DictRow | None) -> Key | None:
@@ -191,7 +196,10 @@ class PostgresSessions(Store):
     async def get(self, digest: bytes) -> Session | None:
         """See `SessionStore`."""
         stored = await self._row("get", {"digest": digest})
-        return Session(**stored | {"digest": bytes(stored["digest"])}) if stored else None
+        if stored is None:
+            return None
+        sealed = None if stored["sealed"] is None else bytes(stored["sealed"])
+        return Session(**stored | {"digest": bytes(stored["digest"]), "sealed": sealed})
 
     async def use(self, digest: bytes, now: datetime.datetime, before: datetime.datetime) -> None:
         """See `SessionStore`."""
@@ -204,6 +212,54 @@ class PostgresSessions(Store):
     async def forget(self, now: datetime.datetime) -> int:
         """See `SessionStore`."""
         return await self._execute("forget", {"idle_since": now - IDLE, "longest_since": now - LONGEST})
+
+    async def claim(
+        self, digest: bytes, checked: datetime.datetime, now: datetime.datetime, until: datetime.datetime
+    ) -> bool:
+        """See `SessionStore`."""
+        values = {"digest": digest, "checked": checked, "now": now, "until": until}
+        return await self._execute("claim", values) > 0
+
+    async def checked(self, digest: bytes, now: datetime.datetime, sealed: bytes) -> None:
+        """See `SessionStore`."""
+        await self._execute("checked", {"digest": digest, "now": now, "sealed": sealed})
+
+
+class PostgresPeople(Store):
+    """`PeopleStore` over the tables people and api_keys."""
+
+    subject = "people"
+
+    async def every(self) -> list[Person]:
+        """See `PeopleStore`."""
+        return [_person(stored) for stored in await self._rows("every")]
+
+    async def of_key(self, key_id: uuid.UUID) -> Person | None:
+        """See `PeopleStore`."""
+        stored = await self._row("of_key", {"key_id": key_id})
+        return None if stored is None else _person(stored)
+
+    async def put(self, person: Person, key: Key, *, create: bool) -> Key | None:
+        """See `PeopleStore`."""
+        return await repeated(lambda: self._put(person, key, create))
+
+    async def _put(self, person: Person, key: Key, create: bool) -> Key | None:
+        keys, found, values = queries("keys"), {**columns(person), "groups": sorted(person.groups)}, _key_columns(key)
+        async with self._database.connection("owner") as connection, connection.transaction():
+            stored = await fetch_row(connection, self._sql["key_of"], found)
+            if stored is None:
+                if not create or await fetch_row(connection, keys["insert_key"], values) is None:
+                    return None
+                await connection.execute(self._sql["insert"], found)
+            else:
+                found, values = found | stored, values | stored
+                await connection.execute(self._sql["update"], found)
+                await connection.execute(self._sql["rights"], values)
+            return _key(await fetch_row(connection, keys["key_of_id"], values))
+
+
+def _person(stored: DictRow) -> Person:
+    return Person(**stored | {"groups": frozenset(stored["groups"])})
 
 
 class PostgresAudit(Store):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from dtrag.core.access.api_key import LOCAL, Caller, KeyView, NewKeyView, Role, csrf_of
 from dtrag.delivery.api.audited import add_subjects
-from dtrag.delivery.api.authentication import delete_cookie, set_cookie, token_of
+from dtrag.delivery.api.authentication import delete_cookie, is_https, set_cookie, token_of
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.origins import is_own
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, READ, caller_of
@@ -117,6 +117,9 @@ class SessionShape(BaseModel):
     )
     expires_at: str | None = Field(description="When the session ends if it is not used; null without a session.")
     public: bool = Field(description="Whether some branches may be read without a key.")
+    provider: str | None = Field(
+        description="The identity provider of the session; GET /sign-in/{provider}/sign-out leaves it, too."
+    )
 
 
 @session_router.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
@@ -137,8 +140,8 @@ async def sign_in(request: Request, response: Response, body: SignInBody) -> Ses
         await service.limits.count_wrong_key(request.scope)
         raise
     caller = request.state.caller = signed_in.key.caller()
-    set_cookie(response, signed_in.token, request.scope)
-    return _session(request, caller, signed_in)
+    set_cookie(response, signed_in.token, secure=is_https(request.scope))
+    return await _session(request, caller, signed_in)
 
 
 @session_router.get("/session", responses=failures(401, 429, 503), dependencies=BROWSE)
@@ -149,7 +152,7 @@ async def current_session(request: Request, response: Response) -> SessionShape:
     caller = caller_of(request)
     if caller.keyless and token_of(request.headers) is not None:
         delete_cookie(response, request.scope)
-    return _session(request, caller, signed_in)
+    return await _session(request, caller, signed_in)
 
 
 @session_router.delete("/session", status_code=204, responses=failures(401, 403, 429, 503), dependencies=READ)
@@ -166,8 +169,11 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> SessionShape:
+async def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> SessionShape:
     paths = sorted({str(anchor.path) for grant in caller.access.grants for anchor in grant.anchors})
+    app, provider = app_of(request), None
+    if signed_in and signed_in.session.checked_at is not None and app.sign_in is not None:
+        provider = await app.sign_in.provider_of(signed_in.key)
     return SessionShape(
         kind="session" if signed_in else "local" if caller is LOCAL else "public" if caller.keyless else "key",
         name=caller.name,
@@ -175,5 +181,6 @@ def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> Se
         scope=paths if caller.access.grants else None,
         csrf=csrf_of(signed_in.token) if signed_in else None,
         expires_at=signed_in.session.expires_at.isoformat() if signed_in else None,
-        public=app_of(request).public is not None,
+        public=app.public is not None,
+        provider=provider,
     )

@@ -1,0 +1,24 @@
+-- People who sign in with an identity provider. As the owner.
+
+-- fragment: person
+key_id, issuer, subject, groups, checked_at from people
+
+-- name: every
+select {person} order by issuer, subject
+
+-- name: of_key
+select {person} where key_id = :key_id
+
+-- name: key_of
+select key_id from people where issuer = :issuer and subject = :subject for update
+
+-- name: insert
+insert into people (key_id, issuer, subject, groups, checked_at)
+values (:key_id, :issuer, :subject, :groups, :checked_at)
+
+-- name: update
+update people set groups = :groups, checked_at = :checked_at where key_id = :key_id
+
+-- name: rights
+update api_keys set role = :role, scope = :scope, expires_at = :expires_at
+where key_id = :key_id and revoked_at is null
