@@ -3,7 +3,8 @@
     with IdentityProvider() as provider:
         provider.people["kim"] = ["staff"]
 
-`authorize()` is the person at the provider's page: it returns the address to which the browser is sent back.
+`authorize()` is the person at the provider's page: it returns the address to which the browser is sent back. As a
+program it prints its issuer, and lets a browser in as the person in its argument, with the groups after it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import base64
 import hashlib
 import json
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -138,6 +140,12 @@ def _handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
             authorization = self.headers.get("authorization", "")
             if provider.down:
                 status, answer = 500, {}
+            elif path.startswith("/authorize?"):
+                self._redirect(provider.authorize(f"{provider.issuer}{path}", next(iter(provider.people))))
+                return
+            elif path.startswith("/logout?"):
+                self._redirect(dict(parse_qsl(urlsplit(path).query))["post_logout_redirect_uri"])
+                return
             elif path == "/.well-known/openid-configuration":
                 status, answer = 200, provider.discovery()
             elif path == "/keys":
@@ -155,7 +163,22 @@ def _handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(sent)
 
+        def _redirect(self, address: str) -> None:
+            self.send_response(302)
+            self.send_header("location", address)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
         def log_message(self, *_: object) -> None:
             """Nothing on the terminal."""
 
     return Handler
+
+
+if __name__ == "__main__":
+    with IdentityProvider() as running:
+        running.issuer = running.issuer.replace("127.0.0.1", "localhost")  # another site than the service
+        running.people[sys.argv[1]] = sys.argv[2:]
+        sys.stdout.write(f"{running.issuer}\n")
+        sys.stdout.flush()
+        sys.stdin.read()

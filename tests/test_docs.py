@@ -132,7 +132,7 @@ def mistake(words: list[str], command: Any) -> str:
         if bare.startswith("--") and bare not in options_of(command):
             return f"dtrag {command.name or ''} has no option {bare}"
         subcommands = getattr(command, "commands", None)
-        if subcommands and re.fullmatch(r"[a-z|]+", bare):
+        if subcommands and re.fullmatch(r"[a-z][a-z|-]*", bare):
             for name in bare.split("|"):
                 if name not in subcommands:
                     return f"dtrag {command.name or ''} has no command {name}"

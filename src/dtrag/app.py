@@ -69,7 +69,7 @@ from dtrag.governance.audit import Audit
 from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.public_access import OWNER, PublicAccess
 from dtrag.governance.review import IN_REVIEW, Review
-from dtrag.governance.sign_in import Preview, SignIn, preview
+from dtrag.governance.sign_in import SignIn, SignInPreview, preview
 from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.governance.visibility import DocumentAccess, DocumentTexts
 from dtrag.ingestion.classify import Classifier, classify_enabled
@@ -407,7 +407,7 @@ class App:
             if not self.database.on_standby:
                 await self.sign_in.apply()
 
-    async def preview_sign_in(self, path: Path) -> tuple[SignInFile, Preview]:
+    async def preview_sign_in(self, path: Path) -> tuple[SignInFile, SignInPreview]:
         """What a file of the sign-in says, and what it would change. Raises `InvalidInput`."""
         file = sign_in_file(path)
         return file, await preview(file, self._stores, self.keys, datetime.now(UTC))

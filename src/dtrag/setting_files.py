@@ -95,7 +95,7 @@ def _read(kind: str, path: Path, known: Known) -> SettingFile:
 
 
 def trusted_table(path: Path) -> tuple[dict[str, Any], str, bool]:
-    """A TOML file that nobody else can have written, its text, and whether every user of the machine can read it.
+    """A TOML file that no other user can have written, its text, and whether every user of the machine can read it.
 
     Raises `FileNotFoundError`, `PermissionError`, and `InvalidInput` for everything else that is wrong with it.
     """

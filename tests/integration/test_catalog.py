@@ -75,6 +75,7 @@ GRANTS = {
     "public_spending": (set(), set()),
     "api_keys": (set(), set()),
     "sessions": (set(), set()),
+    "people": (set(), set()),
     "review_queue": (set(), READ),
     "classification_signals": (set(), set()),
     "classification_placements": (set(), set()),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode
 
-from dtrag.core.access.sign_in import Identity, Provider, is_safe
+from dtrag.core.access.sign_in import Identity, ProviderSettings, is_safe
 from dtrag.errors import InvalidInput, MissingExtra, ProviderUnavailable, SignInRefused
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ PATIENCE_S = 5.0
 """Longest time for an answer of the provider, in seconds."""
 MOST_BYTES = 1 << 20
 KNOWN_S = 3_600.0
-"""Life of what the provider says of itself and of its keys, in seconds; an unknown key is looked for before."""
+"""Life of what is known about the provider and its keys, in seconds; an unknown key is looked for before."""
 LOOK_AGAIN_S = 10.0
 """An unknown key is looked for at most this often, in seconds."""
 SKEW_S = 60
@@ -45,7 +45,7 @@ class OpenIdProvider:
 
     def __init__(
         self,
-        provider: Provider,
+        provider: ProviderSettings,
         redirect: str,
         *,
         now: Callable[[], float] = time.time,
@@ -151,20 +151,20 @@ class OpenIdProvider:
             claims = await self._checked(metadata, token)
             if nonce and not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
                 raise SignInRefused(reason="the ID token is that of another sign-in.")
-        kept = {name: tokens[name] for name in _KEPT if isinstance(tokens.get(name), str)}
+        tokens_kept = {name: tokens[name] for name in _KEPT if isinstance(tokens.get(name), str)}
         try:
-            return self._of_claims(claims, claims, kept)
+            return self._of_claims(claims, claims, tokens_kept)
         except SignInRefused:
-            if "userinfo_endpoint" not in metadata or "access_token" not in kept:
+            if "userinfo_endpoint" not in metadata or "access_token" not in tokens_kept:
                 raise
-        about = await self._about(metadata, kept["access_token"])
+        about = await self._about(metadata, tokens_kept["access_token"])
         if about["sub"] != claims["sub"]:
             raise SignInRefused(reason="two answers of the provider name two persons.")
-        return self._of_claims(claims, about, kept)
+        return self._of_claims(claims, about, tokens_kept)
 
     def _of_claims(self, named: Mapping[str, Any], about: Mapping[str, Any], tokens: Mapping[str, str]) -> Identity:
         names = (claims.get(name) for name in ("preferred_username", "name", "email") for claims in (named, about))
-        name = next((found for found in names if isinstance(found, str) and found), "")
+        name = next((text for text in names if isinstance(text, str) and text), "")
         return Identity(named["sub"], name, self.provider.groups_in(about), dict(tokens))
 
     async def _checked(self, metadata: Mapping[str, Any], token: str) -> Mapping[str, Any]:
@@ -205,7 +205,7 @@ class OpenIdProvider:
         if (wants or "azp" in claims) and claims.get("azp") != provider.client_id:
             raise SignInRefused(reason="the ID token was made for another service.")
         if not claims["sub"]:
-            raise SignInRefused(reason="the ID token names nobody.")
+            raise SignInRefused(reason="the ID token names no person.")
         return claims
 
     async def _key_set(self, metadata: Mapping[str, Any], *, again: bool) -> KeySet:
@@ -256,7 +256,7 @@ class OpenIdProvider:
             raise SignInRefused(reason="the provider cannot be asked again.")
         about = await self._json("GET", address, headers={"Authorization": f"Bearer {access_token}"})
         if not isinstance(about.get("sub"), str) or not about["sub"]:
-            raise SignInRefused(reason="the provider names nobody.")
+            raise SignInRefused(reason="the provider names no person.")
         return about
 
     async def _json(
@@ -302,7 +302,7 @@ def _with(address: str, parameters: Mapping[str, str]) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters)}"
 
 
-def _secret(provider: Provider) -> str:
+def _secret(provider: ProviderSettings) -> str:
     if not provider.secret_file:
         return ""
     try:

@@ -216,7 +216,7 @@ class Keys:
         return await self._store.of_id(key_id)
 
     def forget(self) -> None:
-        """Read keys anew, in all processes: their rights were changed elsewhere."""
+        """Read keys again, in all processes: their rights were changed elsewhere."""
         self._changes.own[0] += 1
 
     async def close(self) -> None:

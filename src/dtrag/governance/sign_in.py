@@ -31,7 +31,7 @@ from dtrag.core.access.api_key import (
     sealing_key_of,
 )
 from dtrag.core.access.scope import Grant
-from dtrag.core.access.sign_in import Identity, Person, Provider, Rights, SignInFile
+from dtrag.core.access.sign_in import GroupRights, Identity, Person, ProviderSettings, SignInFile
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import DtragError, NotFound, ProviderUnavailable, SignInRefused
 from dtrag.governance.api_keys import Keys
@@ -49,8 +49,8 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """A sign-in that has begun in a browser, which keeps it: whoever comes back with another one is refused."""
+class SignInAttempt:
+    """A sign-in that has begun in a browser, which keeps it: a browser that comes back with another one is refused."""
 
     provider: str
     state: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -99,13 +99,13 @@ class SignIn:
         self._record = record
         self._now = now
 
-    async def begin(self, name: str) -> tuple[Attempt, str]:
+    async def begin(self, name: str) -> tuple[SignInAttempt, str]:
         """A new attempt, and the address at which the browser signs in. Raises `NotFound`, `ProviderUnavailable`."""
-        attempt = Attempt(name)
+        attempt = SignInAttempt(name)
         address = await self._provider(name).address(attempt.state, attempt.nonce, attempt.challenge)
         return attempt, address
 
-    async def complete(self, attempt: Attempt, answer: Mapping[str, str]) -> Admitted:
+    async def complete(self, attempt: SignInAttempt, answer: Mapping[str, str]) -> Admitted:
         """Who came back, from the parameters of the address. Raises `SignInRefused` and `ProviderUnavailable`."""
         provider = self._provider(attempt.provider)
         try:
@@ -149,11 +149,11 @@ class SignIn:
             if key is None or key.revoked_at is not None:
                 continue
             rights = None if provider is None else provider.rights(person.groups)
-            given = _given(key, rights, await self._taxonomy(), self._now())
-            if (given.role, given.grant, given.state(self._now())) != (key.role, key.grant, key.state(self._now())):
-                await self._people.put(person, given, create=False)
+            after = _given(key, rights, await self._taxonomy(), self._now())
+            if (after.role, after.grant, after.state(self._now())) != (key.role, key.grant, key.state(self._now())):
+                await self._people.put(person, after, create=False)
                 self._keys.forget()
-                await self._allowed(given)
+                await self._allowed(after)
 
     async def sign_out_address(self, name: str) -> str:
         """Where a browser signs out of the provider; the page, if it has no such place. Raises `NotFound`."""
@@ -171,13 +171,13 @@ class SignIn:
 
     async def _confirm(self, session: Session, key: Key, token: str) -> None:
         person = await self._people.of_key(key.key_id)
-        found = None if person is None else self.file.of_issuer(person.issuer)
-        if person is None or found is None or session.sealed is None:
+        settings = None if person is None else self.file.of_issuer(person.issuer)
+        if person is None or settings is None or session.sealed is None:
             raise SignInRefused(reason="its provider is not used here any more.")
-        provider, secret = self._provider(found.name), sealing_key_of(token)
+        provider, secret = self._provider(settings.name), sealing_key_of(token)
         identity = await provider.renewed(provider.unseal(session.sealed, secret), person.subject)
         await self._sessions.checked(session.digest, self._now(), provider.seal(identity.tokens, secret))
-        now = await self._admitted(found, identity)
+        now = await self._admitted(settings, identity)
         if (now.role, now.grant) != (key.role, key.grant):
             await self._allowed(now)
 
@@ -193,14 +193,14 @@ class SignIn:
                 return
         raise ProviderUnavailable(reason="it did not answer.")
 
-    async def _admitted(self, provider: Provider, identity: Identity) -> Key:
+    async def _admitted(self, provider: ProviderSettings, identity: Identity) -> Key:
         """The key of the person with the rights of their groups, stored. Raises `SignInRefused`."""
         rights, now = provider.rights(identity.groups), self._now()
         secret = new_secret()
         name = identity.key_name(provider)
         own = hashlib.sha256(f"{provider.issuer}\0{identity.subject}".encode()).hexdigest()[:PREFIX_LENGTH]
-        nobody = secrets.token_bytes(32)  # the digest of no secret
-        key = Key(uuid.uuid4(), name, prefix_of(secret) or "", nobody, "reader", None, self._rate, now)
+        digest = secrets.token_bytes(32)  # of no secret
+        key = Key(uuid.uuid4(), name, prefix_of(secret) or "", digest, "reader", None, self._rate, now)
         key = _given(key, rights, await self._taxonomy(), self._now())
         person = Person(key.key_id, provider.issuer, identity.subject, identity.groups, now)
         # Names can be chosen at some providers: one that is taken does not become another person's.
@@ -240,7 +240,7 @@ class SignIn:
             _LOG.warning("a refused sign-in could not be recorded", exc_info=True)
 
 
-def _given(key: Key, rights: Rights | None, taxonomy: Taxonomy, now: datetime.datetime) -> Key:
+def _given(key: Key, rights: GroupRights | None, taxonomy: Taxonomy, now: datetime.datetime) -> Key:
     """The key with these rights; without any it has expired, and can be given some again."""
     if rights is None:
         return replace(key, role="reader", grant=Grant(()), expires_at=now)
@@ -262,7 +262,7 @@ class PersonChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class SignInPreview:
     """What a file of the sign-in would do: `missing` are branches that no category has, by provider and group."""
 
     missing: Mapping[tuple[str, str], tuple[str, ...]]
@@ -271,7 +271,7 @@ class Preview:
     changes: tuple[PersonChange, ...]
 
 
-async def preview(file: SignInFile, stores: Stores, keys: Keys, now: datetime.datetime) -> Preview:
+async def preview(file: SignInFile, stores: Stores, keys: Keys, now: datetime.datetime) -> SignInPreview:
     """What the file would do for the people who have signed in so far."""
     taxonomy = (await stores.index.snapshot()).taxonomy
     people, changes = Counter[tuple[str, str]](), list[PersonChange]()
@@ -290,7 +290,7 @@ async def preview(file: SignInFile, stores: Stores, keys: Keys, now: datetime.da
         for provider in file.providers.values()
         for group, rights in provider.groups.items()
     }
-    return Preview({group: paths for group, paths in missing.items() if paths}, people, tuple(changes))
+    return SignInPreview({group: paths for group, paths in missing.items() if paths}, people, tuple(changes))
 
 
 def _is_wider(before: Key, after: Key, taxonomy: Taxonomy, now: datetime.datetime) -> bool:

@@ -10,7 +10,7 @@ from typing import Protocol, Unpack
 
 from dtrag.core.access.api_key import Key, Session
 from dtrag.core.access.audit_chain import AuditEntry, AuditFilter, AuditOptions, AuditRow, ChainHead
-from dtrag.core.access.sign_in import Identity, Person, Provider
+from dtrag.core.access.sign_in import Identity, Person, ProviderSettings
 from dtrag.core.agent import Agent, AgentEdition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
 
@@ -119,7 +119,7 @@ class SessionStore(Protocol):
         """Delete the sessions that have expired; returns their number."""
 
     async def claim(self, digest: bytes, checked: datetime, now: datetime, until: datetime) -> bool:
-        """Whether the caller is to ask the provider about a session last checked at `checked`: nobody else `until`."""
+        """Whether the caller is to ask the provider about a session last checked at `checked`; no other does till then."""
 
     async def checked(self, digest: bytes, now: datetime, sealed: bytes) -> None:
         """The provider has confirmed the session at `now`; `sealed` is what it is asked with the next time."""
@@ -137,7 +137,7 @@ class PeopleStore(Protocol):
     async def put(self, person: Person, key: Key, *, create: bool) -> Key | None:
         """Store what was found about a person, and the rights of their key; returns the key as it then is.
 
-        Of somebody unknown it is `key`, if one is to be created; of others the own one, to which role, branches and
+        Of an unknown person it is `key`, if one is to be created; of others the own one, to which role, branches and
         expiry of `key` are written unless it is revoked. None: none was created, or another key has the name.
         """
 
@@ -145,7 +145,7 @@ class PeopleStore(Protocol):
 class IdentityProvider(Protocol):
     """A provider that people sign in with. Every method may raise `ProviderUnavailable`."""
 
-    provider: Provider
+    provider: ProviderSettings
 
     async def address(self, state: str, nonce: str, challenge: str) -> str:
         """Where a browser signs in: it comes back with `state`, and the identity then is that of `nonce`.

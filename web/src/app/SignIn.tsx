@@ -5,7 +5,8 @@ import { Button } from "../parts/Button";
 import { Field } from "../parts/Field";
 import { RetryButton } from "../parts/States";
 import { t } from "../text/common";
-import { isPublic, load, signIn } from "../state/session";
+import { isPublic, load, SIGN_IN_FAILED, signIn } from "../state/session";
+import { Providers } from "./Providers";
 import styles from "./SignIn.module.css";
 
 export function SignIn({ ended }: { ended: boolean }) {
@@ -49,6 +50,12 @@ export function SignIn({ ended }: { ended: boolean }) {
             {t("session.ended")}
           </p>
         )}
+        {SIGN_IN_FAILED && !ended && (
+          <p class={styles.ended} role="alert">
+            {t(REASONS[SIGN_IN_FAILED] ?? "session.refused")}
+          </p>
+        )}
+        <Providers />
         <p class={styles.lead}>{t("session.lead")}</p>
         <Field
           label={t("session.key")}
@@ -74,6 +81,12 @@ export function SignIn({ ended }: { ended: boolean }) {
     </div>
   );
 }
+
+const REASONS: Record<string, "session.noAccess" | "session.unavailable" | "session.busy"> = {
+  "no-access": "session.noAccess",
+  unavailable: "session.unavailable",
+  busy: "session.busy",
+};
 
 function continueWithoutKey(): void {
   location.hash = ""; // what is there may need a key

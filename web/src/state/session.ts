@@ -20,6 +20,8 @@ export interface Caller {
   scope: string[] | null;
   /** Whether the service works without keys for this machine. */
   local: boolean;
+  /** The identity provider with which the caller signed in; null for a key. */
+  provider: string | null;
 }
 
 export type Session =
@@ -43,6 +45,8 @@ const STORED_FOR = "dtrag.caller";
 export const keyless = computed(() => caller.value?.role === "public");
 /** Whether the page may be used without a key, too. */
 export const isPublic = signal(false);
+/** Why an identity provider signed nobody in, from the address to which it sent the browser back; "" if it did. */
+export const SIGN_IN_FAILED = new URLSearchParams(location.search).get("sign-in") ?? "";
 const RANK: Record<Role, number> = { public: 0, reader: 1, editor: 2, admin: 3 };
 const onEnd = new Set<() => void>();
 /** Name, role, scope and token of the caller whose data this tab may show; null: nobody's. */
@@ -86,6 +90,7 @@ export async function startSession(): Promise<void> {
     if (message.kind === "signed-out" && session.value.state === "open") end(false);
   });
   await load();
+  if (SIGN_IN_FAILED && keyless.value) askForKey();
 }
 
 /** Ask the service who the caller is. */
@@ -129,9 +134,12 @@ export async function signOut(): Promise<void> {
     signOutProblem.value = asProblem(error);
     return;
   }
+  const provider = caller.value?.provider;
   end(false);
   location.hash = "";
   tellTabs({ kind: "signed-out" });
+  // On a shared machine the next person would otherwise be signed in with one click.
+  if (provider) location.assign(`/sign-in/${provider}/sign-out`);
   if (isPublic.value) await load();
   announce(t("session.signedOut"));
 }
@@ -152,8 +160,8 @@ function open(body: SessionBody): void {
   lastCaller = body.kind === "local" || body.kind === "public" ? null : who;
   isPublic.value = body.public;
   keepAnswersOf(who);
-  const local = body.kind === "local";
-  session.value = { state: "open", caller: { name: body.name, role: body.role, scope: body.scope, local } };
+  const { name, role, scope, provider } = body;
+  session.value = { state: "open", caller: { name, role, scope, local: body.kind === "local", provider } };
   sessionNumber.value += 1;
 }
 

@@ -235,7 +235,7 @@ _SEALING = b"dtrag provider tokens"
 class Session:
     """A stored session. It belongs to the key with `key_prefix` and ends with it at the latest.
 
-    Of somebody who signed in with an identity provider it has when that confirmed them last, and, encrypted with the
+    Of a person who signed in with an identity provider it has when that confirmed them last, and, encrypted with the
     token of the session, what it is asked with.
     """
 

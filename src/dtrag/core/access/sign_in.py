@@ -29,7 +29,7 @@ _GROUP_FIELDS = {"name", "role", "branches"}
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class GroupRights:
     """A role, and the branches in which it applies; None: the whole tree."""
 
     role: Role
@@ -37,7 +37,7 @@ class Rights:
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ProviderSettings:
     """An identity provider. `name` stands in addresses and before the names of its people, `title` on the page.
 
     `secret_file` holds the secret of this service at the provider; "" for a client that has none. `groups_claim` is
@@ -51,33 +51,33 @@ class Provider:
     secret_file: str
     scopes: tuple[str, ...]
     groups_claim: str
-    groups: Mapping[str, Rights]
+    groups: Mapping[str, GroupRights]
 
-    def rights(self, groups: Collection[str]) -> Rights | None:
+    def rights(self, groups: Collection[str]) -> GroupRights | None:
         """What these groups give together; None for nothing.
 
         The highest role, in the branches of the groups that have it: those of a lower role would be widened by it.
         """
-        given = [self.groups[group] for group in groups if group in self.groups]
-        if not given:
+        matching = [self.groups[group] for group in groups if group in self.groups]
+        if not matching:
             return None
-        role = max((rights.role for rights in given), key=_ROLES.index)
-        branches = [rights.branches for rights in given if rights.role == role]
+        role = max((rights.role for rights in matching), key=_ROLES.index)
+        branches = [rights.branches for rights in matching if rights.role == role]
         if any(paths is None for paths in branches):
-            return Rights(role, None)
-        return Rights(role, tuple(sorted({path for paths in branches for path in paths or ()}, key=str)))
+            return GroupRights(role, None)
+        return GroupRights(role, tuple(sorted({path for paths in branches for path in paths or ()}, key=str)))
 
     def groups_in(self, claims: Mapping[str, Any]) -> frozenset[str]:
         """The groups in the claims about a person. Raises `SignInRefused` where they are missing or left out."""
         name = self.groups_claim
         # A provider that would have to list too many names another place instead, or says only that there are some.
         left_out = name in (claims.get("_claim_names") or {}) or claims.get("hasgroups")
-        found: Any = claims.get(name)
-        if found is None:
-            found = claims
+        listed: Any = claims.get(name)
+        if listed is None:
+            listed = claims
             for part in name.split("."):
-                found = found.get(part) if isinstance(found, Mapping) else None
-        groups = [found] if isinstance(found, str) else found
+                listed = listed.get(part) if isinstance(listed, Mapping) else None
+        groups = [listed] if isinstance(listed, str) else listed
         if left_out or (isinstance(groups, list) and len(groups) > MAX_GROUPS):
             raise SignInRefused(
                 reason=f"the provider left out your groups, because there are too many (at most {MAX_GROUPS:,})."
@@ -99,7 +99,7 @@ class Identity:
     groups: frozenset[str]
     tokens: Mapping[str, str] = field(repr=False)
 
-    def key_name(self, provider: Provider) -> str:
+    def key_name(self, provider: ProviderSettings) -> str:
         """The name that keys, audit log and page show."""
         shown = "".join(letter for letter in self.name if letter.isprintable()).strip()[:MAX_NAME].strip()
         return f"{provider.name}/{shown or 'person'}"
@@ -107,7 +107,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who has signed in, and the key that stands for them: it has no secret, and rights after the groups."""
+    """A person who has signed in, and the key that stands for them: it has no secret, and rights after the groups."""
 
     key_id: uuid.UUID
     issuer: str
@@ -121,7 +121,7 @@ class SignInFile:
     """The file in the setting `sign_in`: the origin of the service's page, and its providers by name."""
 
     origin: str
-    providers: Mapping[str, Provider]
+    providers: Mapping[str, ProviderSettings]
 
     @classmethod
     def of(cls, table: Mapping[str, Any], place: str) -> SignInFile:
@@ -132,7 +132,7 @@ class SignInFile:
             raise InvalidInput(
                 f'{place}: origin is the address of the page, such as origin = "https://ask.example.org"'
             )
-        providers: dict[str, Provider] = {}
+        providers: dict[str, ProviderSettings] = {}
         for row in _tables(table, "provider", place):
             provider = _provider(row, place)
             if provider.name in providers or any(provider.issuer == other.issuer for other in providers.values()):
@@ -142,12 +142,12 @@ class SignInFile:
             raise InvalidInput(f"{place}: there is no [[provider]].")
         return cls(origin.lower(), providers)
 
-    def of_issuer(self, issuer: str) -> Provider | None:
+    def of_issuer(self, issuer: str) -> ProviderSettings | None:
         """The provider with this issuer; None: it is not in the file any more."""
         return next((provider for provider in self.providers.values() if provider.issuer == issuer), None)
 
 
-def _provider(row: Mapping[str, Any], place: str) -> Provider:
+def _provider(row: Mapping[str, Any], place: str) -> ProviderSettings:
     _known(row, _FIELDS, place)
     name, issuer = _text(row, "name", place), _text(row, "issuer", place)
     if not _NAME.fullmatch(name):
@@ -156,7 +156,7 @@ def _provider(row: Mapping[str, Any], place: str) -> Provider:
         )
     if not is_safe(issuer) or urlsplit(issuer).query or urlsplit(issuer).fragment:
         raise InvalidInput(f"{place}: the issuer of {name!r} is an https:// address (http:// only on this machine).")
-    groups: dict[str, Rights] = {}
+    groups: dict[str, GroupRights] = {}
     for listed in _tables(row, "group", place):
         _known(listed, _GROUP_FIELDS, place)
         group, role = _text(listed, "name", place), listed.get("role", "reader")
@@ -164,11 +164,11 @@ def _provider(row: Mapping[str, Any], place: str) -> Provider:
             raise InvalidInput(f"{place}: the role of the group {group!r} is one of {', '.join(_ROLES)}.")
         if group in groups:
             raise InvalidInput(f"{place}: the group {group!r} of {name!r} is listed twice.")
-        groups[group] = Rights(role, _branches(listed, group, place))
+        groups[group] = GroupRights(role, _branches(listed, group, place))
     scopes = row.get("scopes", ["openid", "profile"])
-    if not isinstance(scopes, list) or "openid" not in scopes or not all(isinstance(one, str) for one in scopes):
+    if not isinstance(scopes, list) or "openid" not in scopes or not all(isinstance(scope, str) for scope in scopes):
         raise InvalidInput(f'{place}: scopes is a list with "openid", such as ["openid", "profile", "groups"].')
-    return Provider(
+    return ProviderSettings(
         name,
         _text(row, "title", place, name),
         issuer,

@@ -12,15 +12,18 @@ with a bounded number of steps at each position, so that no text takes more than
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 from collections.abc import Mapping
-from re import _constants as op
-from re import _parser as parser
 from typing import Any
 
 from dtrag.core.text.personal_data import KINDS, Kind
 from dtrag.errors import InvalidInput
+
+# How Python itself reads a pattern; mypy knows these modules only in some orders of the files.
+op: Any = importlib.import_module("re._constants")
+parser: Any = importlib.import_module("re._parser")
 
 MOST_RULES = 100
 MOST_WORDS = 1_000

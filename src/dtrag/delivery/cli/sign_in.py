@@ -16,7 +16,7 @@ from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.core.access.api_key import KeyView
-    from dtrag.core.access.sign_in import Rights
+    from dtrag.core.access.sign_in import GroupRights
 
 app = typer.Typer(
     rich_markup_mode=None, no_args_is_help=True, help="Sign-in with identity providers: what their groups give."
@@ -31,7 +31,9 @@ def group() -> None:
 @app.command("preview")
 def show_preview(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(help="The file; default: DTRAG_SIGN_IN.", show_default=False)] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The file; default: DTRAG_SIGN_IN.", show_default=False)
+    ] = None,
     provider: Annotated[str | None, typer.Option(metavar="NAME", help="Of a person: the provider.")] = None,
     group: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Of a person: a group; may be repeated.")
@@ -45,7 +47,7 @@ def show_preview(
     path = file or invocation(context).settings().sign_in
     if path is None:
         raise InvalidInput("There is no file of the sign-in. Give one, or set DTRAG_SIGN_IN.")
-    read, found = with_app(context, lambda opened: opened.preview_sign_in(path))
+    read, result = with_app(context, lambda opened: opened.preview_sign_in(path))
     if (provider is None) != (group is None) or (provider is not None and provider not in read.providers):
         names = ", ".join(read.providers)
         raise InvalidInput(f"A person has --provider and at least one --group. Providers in the file: {names}.")
@@ -58,8 +60,8 @@ def show_preview(
     rows, warnings = [], []
     for each in read.providers.values():
         for name, rights in each.groups.items():
-            branches, people = _branches(rights), found.people.get((each.name, name), 0)
-            missing = found.missing.get((each.name, name), ())
+            branches, people = _branches(rights), result.people.get((each.name, name), 0)
+            missing = result.missing.get((each.name, name), ())
             groups.append(
                 {"provider": each.name, "group": name, "role": rights.role, "branches": branches}
                 | {"missing": list(missing), "people": people}
@@ -68,14 +70,14 @@ def show_preview(
             warnings += [f"{path} is not in the tree; it gives nothing to the group {name}." for path in missing]
     changes = [
         (change.name, _shown(change.now), _shown(change.then), "wider" if change.wider else "narrower or other")
-        for change in found.changes
+        for change in result.changes
     ]
     changed = Rows(("Person", "Now", "With this file", "Change"), changes)
     show_result(
         as_json,
-        {"groups": groups, "changes": [plain(change) for change in found.changes]},
+        {"groups": groups, "changes": [plain(change) for change in result.changes]},
         Rows(("Provider", "Group", "Role", "Branches", "People"), rows),
-        changed if changes else "It changes nobody's rights.",
+        changed if changes else "It changes the rights of no one.",
         notes=["People are counted once they have signed in."],
     )
     for warning in warnings:
@@ -83,7 +85,7 @@ def show_preview(
     return OK
 
 
-def _branches(rights: Rights) -> list[str] | None:
+def _branches(rights: GroupRights) -> list[str] | None:
     return None if rights.branches is None else [str(path) for path in rights.branches]
 
 

@@ -244,16 +244,16 @@ class PostgresPeople(Store):
         return await repeated(lambda: self._put(person, key, create))
 
     async def _put(self, person: Person, key: Key, create: bool) -> Key | None:
-        keys, found, values = queries("keys"), {**columns(person), "groups": sorted(person.groups)}, _key_columns(key)
+        keys, row, values = queries("keys"), {**columns(person), "groups": sorted(person.groups)}, _key_columns(key)
         async with self._database.connection("owner") as connection, connection.transaction():
-            stored = await fetch_row(connection, self._sql["key_of"], found)
+            stored = await fetch_row(connection, self._sql["key_of"], row)
             if stored is None:
                 if not create or await fetch_row(connection, keys["insert_key"], values) is None:
                     return None
-                await connection.execute(self._sql["insert"], found)
+                await connection.execute(self._sql["insert"], row)
             else:
-                found, values = found | stored, values | stored
-                await connection.execute(self._sql["update"], found)
+                row, values = row | stored, values | stored
+                await connection.execute(self._sql["update"], row)
                 await connection.execute(self._sql["rights"], values)
             return _key(await fetch_row(connection, keys["key_of_id"], values))
 

@@ -1,6 +1,6 @@
 """`/sign-in`: with an identity provider (OpenID Connect), for people who have no key.
 
-The browser keeps the attempt in a cookie while it is at the provider; whoever comes back without it is refused.
+The browser keeps the attempt in a cookie while it is at the provider; one that comes back without it is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.permissions import CALLBACK, PROVIDER, PROVIDERS, SIGN_OUT
 from dtrag.delivery.api.routing import JsonRoute, failures
 from dtrag.errors import NotFound, ProviderUnavailable, SignInRefused, TooManyRequests
-from dtrag.governance.sign_in import KEPT_OUT, NOT_ALLOWED, Attempt, SignIn
+from dtrag.governance.sign_in import KEPT_OUT, NOT_ALLOWED, SignIn, SignInAttempt
 
 router = APIRouter(route_class=JsonRoute, tags=["session"])
 
@@ -59,8 +59,8 @@ async def begin(request: Request, provider: str) -> Response:
     except ProviderUnavailable:
         return _to_page(request, "unavailable")
     response = RedirectResponse(address, 303)
-    kept = json.dumps([getattr(attempt, name) for name in _FIELDS])
-    _keep(request, response, kept.encode().hex(), ATTEMPT_S)
+    content = json.dumps([getattr(attempt, name) for name in _FIELDS])
+    _keep(request, response, content.encode().hex(), ATTEMPT_S)
     return response
 
 
@@ -112,12 +112,11 @@ def _is_https(sign_in: SignIn) -> bool:
     return sign_in.file.origin.startswith("https:")
 
 
-def _attempt(request: Request, provider: str) -> Attempt:
+def _attempt(request: Request, provider: str) -> SignInAttempt:
     """The attempt that this browser keeps, if the answer belongs to it. Raises `SignInRefused`."""
-    kept: Any = None
     try:
-        kept = json.loads(bytes.fromhex(cookie_parser(request.headers.get("cookie", "")).get(ATTEMPT, "")))
-        attempt = Attempt(**dict(zip(_FIELDS, map(str, kept), strict=True)))
+        fields: Any = json.loads(bytes.fromhex(cookie_parser(request.headers.get("cookie", "")).get(ATTEMPT, "")))
+        attempt = SignInAttempt(**dict(zip(_FIELDS, map(str, fields), strict=True)))
     except (ValueError, TypeError) as error:
         raise SignInRefused(reason="it took too long, or was begun in another browser.") from error
     answered = request.query_params.get("state", "")
