@@ -119,7 +119,7 @@ class SessionStore(Protocol):
         """Delete the sessions that have expired; returns their number."""
 
     async def claim(self, digest: bytes, checked: datetime, now: datetime, until: datetime) -> bool:
-        """Whether the caller is to ask the provider about a session last checked at `checked`; no other does till then."""
+        """Whether the caller is to ask the provider about a session last checked at `checked`; no other does then."""
 
     async def checked(self, digest: bytes, now: datetime, sealed: bytes) -> None:
         """The provider has confirmed the session at `now`; `sealed` is what it is asked with the next time."""
