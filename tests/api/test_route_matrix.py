@@ -82,6 +82,7 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/mcp"): Described("browse", sent=CALL),
     ("POST", "/mcp/agents/{agent_id}"): Described("ask", "agent", CALL),
     ("GET", "/documents"): Described("browse"),
+    ("GET", "/overview"): Described("browse"),
     ("POST", "/documents"): Described("write", sent=UPLOAD, own=201),
     ("GET", "/documents/{document_id}/text"): Described("browse", "document"),
     ("GET", "/documents/{document_id}/passages"): Described("browse", "document"),

@@ -330,9 +330,10 @@ async def rating(visit: Visit) -> None:
     await visit.send("POST /chat/feedback", {"trace_id": own, "rating": 3, "reason": visit.words.word()})
 
 
-@scenario("GET /documents", DOCUMENT, DELETE_DOCUMENT)
+@scenario("GET /documents", "GET /overview", DOCUMENT, DELETE_DOCUMENT)
 async def documents(visit: Visit) -> None:
     """Lists with counts, own documents, and foreign ones, which are answered like nonexistent ones."""
+    await visit.get("GET /overview")
     listed = await visit.send("GET /documents", query=f"?limit=6&offset={visit.chance.choice((0, 0, 5, 500))}")
     for row in listed.get("documents", [])[:2]:
         await visit.send(DOCUMENT, document_id=row["document_id"])

@@ -7,6 +7,7 @@ import { asProblem } from "../api/problem";
 import { t } from "../text/common";
 import { readKorean } from "./statements";
 import { announce } from "./announce";
+import { showColour } from "./page-colour";
 import { onTabMessage, tellTabs } from "./tabs";
 
 type SessionBody = components["schemas"]["SessionShape"];
@@ -20,6 +21,8 @@ export interface Caller {
   scope: string[] | null;
   /** Whether the service works without keys for this machine. */
   local: boolean;
+  /** Name of the service by its settings; "" without one. */
+  pageName: string;
 }
 
 export type Session =
@@ -152,8 +155,9 @@ function open(body: SessionBody): void {
   lastCaller = body.kind === "local" || body.kind === "public" ? null : who;
   isPublic.value = body.public;
   keepAnswersOf(who);
-  const local = body.kind === "local";
-  session.value = { state: "open", caller: { name: body.name, role: body.role, scope: body.scope, local } };
+  showColour(body.page_colour);
+  const { name, role, scope, page_name: pageName } = body;
+  session.value = { state: "open", caller: { name, role, scope, local: body.kind === "local", pageName } };
   sessionNumber.value += 1;
 }
 

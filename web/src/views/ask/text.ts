@@ -3,7 +3,6 @@ import { texts } from "../../text/texts";
 const en = {
   "ask.title": "Ask your documents",
   "ask.lead": "The answer quotes them, and every sentence leads to its source.",
-  "ask.documents": "{n} {n|document|documents} that you may see.",
   "ask.noDocuments": "There are no documents yet that you may see.",
   "ask.addDocuments": "Add documents",
   "ask.question": "Question",
@@ -38,6 +37,15 @@ const en = {
   "ask.took": "It took {time}.",
   "ask.tools": "Tools used: {names}.",
   "ask.reason": "How this was judged:",
+
+  "start.examples": "For example",
+  "start.branches": "What is in here",
+  "start.documents": "{n} {n|document|documents} that you may see. Choose a category to ask only there.",
+  "start.branch": "{n} {n|document|documents}",
+  "start.more": "And {n} more {n|category|categories}.",
+  "start.newest": "Newest documents",
+  "start.validFrom": "Valid from {date}",
+  "start.added": "Added {date}",
 
   "confidence.answer": "Supported, {p}",
   "confidence.review": "Nearest passages, {p}",
@@ -128,7 +136,6 @@ const en = {
 const ko: Record<keyof typeof en, string> = {
   "ask.title": "문서에 물어보세요",
   "ask.lead": "답은 문서를 인용하고, 문장마다 출처로 이어집니다.",
-  "ask.documents": "볼 수 있는 문서 {n}개.",
   "ask.noDocuments": "아직 볼 수 있는 문서가 없습니다.",
   "ask.addDocuments": "문서 추가",
   "ask.question": "질문",
@@ -163,6 +170,15 @@ const ko: Record<keyof typeof en, string> = {
   "ask.took": "걸린 시간: {time}.",
   "ask.tools": "사용한 도구: {names}.",
   "ask.reason": "판단 근거:",
+
+  "start.examples": "예를 들면",
+  "start.branches": "무엇이 있나요",
+  "start.documents": "볼 수 있는 문서 {n}개. 분류를 고르면 그 안에서만 찾습니다.",
+  "start.branch": "문서 {n}개",
+  "start.more": "그 밖에 분류 {n}개.",
+  "start.newest": "최근 문서",
+  "start.validFrom": "{date} 시행",
+  "start.added": "{date} 추가",
 
   "confidence.answer": "근거 있음, {p}",
   "confidence.review": "가까운 내용, {p}",

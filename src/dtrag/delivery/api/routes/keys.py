@@ -117,6 +117,8 @@ class SessionShape(BaseModel):
     )
     expires_at: str | None = Field(description="When the session ends if it is not used; null without a session.")
     public: bool = Field(description="Whether some branches may be read without a key.")
+    page_name: str = Field(description="Name of the service on its web page; empty when it is not set.")
+    page_colour: str = Field(description="Colour of its web page as #rrggbb; empty when it is not set.")
 
 
 @session_router.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
@@ -167,6 +169,7 @@ async def sign_out(request: Request) -> Response:
 
 
 def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> SessionShape:
+    presentation = service_of(request).presentation
     paths = sorted({str(anchor.path) for grant in caller.access.grants for anchor in grant.anchors})
     return SessionShape(
         kind="session" if signed_in else "local" if caller is LOCAL else "public" if caller.keyless else "key",
@@ -176,4 +179,6 @@ def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> Se
         csrf=csrf_of(signed_in.token) if signed_in else None,
         expires_at=signed_in.session.expires_at.isoformat() if signed_in else None,
         public=app_of(request).public is not None,
+        page_name=presentation.name,
+        page_colour=presentation.colour,
     )
