@@ -150,6 +150,7 @@ ROUTES: dict[Address, Described] = {
     # What is a caller's own is tried in test_conversations.py and test_traces.py; here about one that there is not.
     ("GET", "/conversations"): Described("read"),
     ("GET", "/conversations/{conversation_id}"): Described("read", own=404),
+    ("PUT", "/conversations/{conversation_id}"): Described("read", sent={"title": "Leave"}, own=404),
     ("DELETE", "/conversations/{conversation_id}"): Described("read", own=404),
     ("GET", "/evaluations"): Described("admin", whole_tree=True),
     ("POST", "/evaluations"): Described("admin", sent=EVALUATION, own=202, whole_tree=True),

@@ -131,6 +131,16 @@ const en = {
   "talks.deleteOne": "Delete “{question}”",
   "talks.keep": "Keep",
   "talks.deleted": "The conversation is deleted.",
+  "talks.search": "Search conversations",
+  "talks.notFound": "No conversation has this text in its name or in a question.",
+  "talks.actions": "Rename, export or delete “{question}”",
+  "talks.rename": "Rename",
+  "talks.name": "Name",
+  "talks.save": "Save",
+  "talks.cancel": "Cancel",
+  "talks.renamed": "The conversation is renamed.",
+  "talks.export": "Export",
+  "talks.exported": "The conversation is saved as a file.",
 };
 
 const ko: Record<keyof typeof en, string> = {
@@ -262,6 +272,16 @@ const ko: Record<keyof typeof en, string> = {
   "talks.deleteOne": "‘{question}’ 삭제",
   "talks.keep": "남기기",
   "talks.deleted": "대화를 삭제했습니다.",
+  "talks.search": "대화 찾기",
+  "talks.notFound": "이름이나 질문에 이 글이 있는 대화가 없습니다.",
+  "talks.actions": "‘{question}’ 이름 바꾸기, 내보내기, 삭제",
+  "talks.rename": "이름 바꾸기",
+  "talks.name": "이름",
+  "talks.save": "저장",
+  "talks.cancel": "취소",
+  "talks.renamed": "대화 이름을 바꾸었습니다.",
+  "talks.export": "내보내기",
+  "talks.exported": "대화를 파일로 저장했습니다.",
 };
 
 export const tables = { en, ko };
