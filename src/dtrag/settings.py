@@ -236,6 +236,18 @@ class Settings:
     sign_in: Path | None = _setting(
         None, "File of the identity providers that people sign in with, in TOML (docs/how-to/sign-in.md)."
     )
+    page_name: str = _setting("", "Name of the service on its web page; not set: dtrag.")
+    page_greeting: str = _setting("", "Text above the first question on the web page, shown to everybody who may ask.")
+    page_colour: str = _setting(
+        "",
+        "Colour of links and buttons of the web page, such as #7a1f3d. The page makes it darker or lighter where the "
+        "contrast needs it.",
+    )
+    page_examples: Path | None = _setting(
+        None,
+        "A text file with example questions for the web page, one a line, shown to everybody who may ask; not set: "
+        "they are made from titles of documents that the caller may see.",
+    )
     pipeline: str = _setting(
         "plain", "What runs the steps of the pipeline: plain (a loop), or langgraph (the same steps as a LangGraph)."
     )
@@ -654,7 +666,8 @@ _OF_THE_PROCESS = frozenset(
     "searches_at_once searches_waiting "
     "uploads_at_once uploads_waiting jobs_at_once connections_at_once idle_seconds cpu_at_once model_calls_at_once "
     "wait_ms pool_size index_cache_mb cache_size cache_seconds cbr_cache_ttl parse_memory_mb parse_seconds "
-    "max_file_mb max_passages embed_threads sources backup_dir backup_key backup_key_file mcp_key sign_in".split()
+    "max_file_mb max_passages embed_threads sources backup_dir backup_key backup_key_file mcp_key "
+    "sign_in page_name page_greeting page_colour page_examples".split()
 )
 """Settings that affect how a process works, not the results of questions and searches."""
 

@@ -49,12 +49,42 @@ async def test_a_conversation_of_another_key_does_not_exist_for_the_caller(built
         other = await built.client(name, None, role)  # type: ignore[arg-type]
         assert (await other.get("/conversations")).json()["total"] == 0
         bodies = []
-        for method in ("GET", "DELETE"):
+        for method, sent in (("GET", None), ("PUT", {"title": "Mine"}), ("DELETE", None)):
             for conversation in ("secret", "nobodys"):
-                body = assert_failure(await other.request(method, f"/conversations/{conversation}"), 404)
+                response = await other.request(method, f"/conversations/{conversation}", json=sent)
+                body = assert_failure(response, 404)
                 bodies.append(body["detail"].replace(conversation, "ID"))
         assert len(set(bodies)) == 1
     assert (await built.clients["kim"].get("/conversations/secret")).status_code == 200
+
+
+async def test_a_conversation_is_found_by_its_questions_and_its_name(built: House) -> None:
+    kim, lee = await built.client("kim", None, "reader"), await built.client("lee", None, "reader")
+    who = await key(built, "kim")
+    for talk, question in (("a", "What is a TREE?"), ("a", "And a leaf?"), ("b", "100% of it?"), ("c", "휴학은?")):
+        await built.app.conversations.add(talk, who, question, "An answer.")
+
+    async def found(text: str) -> list[str]:
+        listed = (await kim.get("/conversations", params={"q": text})).json()
+        assert listed["total"] == len(listed["conversations"])
+        return sorted(each["conversation_id"] for each in listed["conversations"])
+
+    assert [await found(text) for text in ("tree", "LEAF", "휴학", "%", "answer", "")] == [
+        ["a"],
+        ["a"],
+        ["c"],
+        ["b"],
+        [],
+        ["a", "b", "c"],
+    ]
+    renamed = await kim.put("/conversations/c", json={"title": "  Leave\nof absence "})
+    assert (renamed.status_code, await found("leave of")) == (204, ["c"])
+    assert (await kim.get("/conversations/c")).json()["conversation"]["title"] == "Leave of absence"
+    assert (await kim.put("/conversations/c", json={"title": ""})).status_code == 204
+    assert await found("leave of") == []
+    assert_failure(await kim.put("/conversations/c", json={"title": "x" * 201}), 422)
+    assert_failure(await lee.put("/conversations/c", json={"title": "Mine"}), 404)
+    assert (await kim.get("/conversations/c")).json()["conversation"]["title"] == ""
 
 
 async def test_an_answer_about_inaccessible_documents_is_withheld(built: House) -> None:

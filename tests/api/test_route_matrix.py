@@ -82,6 +82,7 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/mcp"): Described("browse", sent=CALL),
     ("POST", "/mcp/agents/{agent_id}"): Described("ask", "agent", CALL),
     ("GET", "/documents"): Described("browse"),
+    ("GET", "/overview"): Described("browse"),
     ("POST", "/documents"): Described("write", sent=UPLOAD, own=201),
     ("GET", "/documents/{document_id}/text"): Described("browse", "document"),
     ("GET", "/documents/{document_id}/passages"): Described("browse", "document"),
@@ -149,6 +150,7 @@ ROUTES: dict[Address, Described] = {
     # What is a caller's own is tried in test_conversations.py and test_traces.py; here about one that there is not.
     ("GET", "/conversations"): Described("read"),
     ("GET", "/conversations/{conversation_id}"): Described("read", own=404),
+    ("PUT", "/conversations/{conversation_id}"): Described("read", sent={"title": "Leave"}, own=404),
     ("DELETE", "/conversations/{conversation_id}"): Described("read", own=404),
     ("GET", "/evaluations"): Described("admin", whole_tree=True),
     ("POST", "/evaluations"): Described("admin", sent=EVALUATION, own=202, whole_tree=True),

@@ -22,6 +22,7 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/documents", None),
     ("GET", f"/documents?q={CANARY}", None),
     ("GET", f"/documents?category={BRANCH}", None),
+    ("GET", "/overview", None),
     ("GET", "/taxonomy/active/tree", None),
     ("GET", "/api/taxonomy/tree/active", None),
     ("GET", "/review", None),

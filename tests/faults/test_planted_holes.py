@@ -39,6 +39,7 @@ WITHOUT_SCOPE: dict[Route, str] = {
     "DELETE /session": "the session of the request itself",
     "GET /conversations": "conversations belong to a key, whatever its scope: see HOLES",
     "GET /conversations/{conversation_id}": "as above",
+    "PUT /conversations/{conversation_id}": "as above",
     "DELETE /conversations/{conversation_id}": "as above",
     "POST /chat/feedback": "answers belong to a key, whatever its scope: see HOLES",
     "POST /cbr/feedback": "votes on cases of an own interaction, which were in scope when it was shown",

@@ -1,4 +1,5 @@
 /** The Ask view in use, over a real service. */
+import { readFile } from "node:fs/promises";
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
 import { asked, leave, library, password, waitForAnswer, zeppelin } from "./asking";
@@ -126,23 +127,57 @@ inBrowser("Ask in use", () => {
     await close(page);
   });
 
-  test("conversations are listed, continued and deleted", async () => {
+  test("conversations are beside the answer: searched, renamed, saved as a file, deleted", async () => {
     const page = await open(asked("Who approves remote work?"));
     await waitForAnswer(page);
     await page.getByRole("button", { name: "New question" }).click();
-    await page.getByRole("button", { name: "Conversations" }).click();
-    const talk = page.locator("dialog li", { hasText: "Who approves remote work?" }).first();
+    const beside = page.getByRole("complementary", { name: "Conversations" });
+    const talk = beside.getByRole("listitem").filter({ hasText: "Who approves remote work?" }).first();
     await talk.getByRole("link").click();
     await page.locator("article", { hasText: "Who approves remote work?" }).waitFor();
-    await page.getByRole("button", { name: "Conversations" }).click();
-    await talk.waitFor();
-    const before = await page.locator("dialog li").count();
-    await talk.getByRole("button", { name: /^Delete/ }).click();
-    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.keyboard.press("c");
+    await page.keyboard.type("REMOTE work");
+    await expect.poll(() => beside.getByRole("listitem").filter({ hasText: "annual leave" }).count()).toBe(0);
+    await talk.getByRole("button").click();
+    const inFocus = () => page.evaluate(() => document.activeElement?.textContent);
+    await expect.poll(inFocus).toBe("Rename");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Name", { exact: true }).fill("Working at home");
+    await page.keyboard.press("Enter");
+    const named = beside.getByRole("listitem").filter({ hasText: "Working at home" });
+    await named.getByRole("button").click();
+    await expectAccessible(page);
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      named.getByRole("button", { name: "Export", exact: true }).click(),
+    ]);
+    expect(file.suggestedFilename()).toBe("Working-at-home.md");
+    const saved = await readFile(await file.path(), "utf8");
+    expect(saved).toMatch(/^# Working at home\n\n## Who approves remote work\?\n/);
+    expect(saved).toMatch(/\[1\] .+: “/);
+    await named.getByRole("button").click();
+    await named.getByRole("button", { name: "Delete", exact: true }).click();
+    await named.getByRole("button", { name: /^Delete “Working/ }).click();
     await page.getByRole("heading", { name: "Ask your documents" }).waitFor();
-    await expect.poll(() => page.locator("dialog li").count()).toBe(before - 1);
-    await expect.poll(() => page.evaluate(() => document.activeElement?.closest("dialog") !== null)).toBe(true);
-    await expect.poll(() => page.evaluate(() => document.activeElement?.matches("li > a, dialog div"))).toBe(true);
+    await expect.poll(() => named.count()).toBe(0);
+    await page.getByRole("searchbox", { name: "Search conversations" }).fill("zeppelin");
+    await page.getByText("No conversation has this text").waitFor();
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest("aside") !== null)).toBe(true);
+    await close(page);
+  });
+
+  test("on a phone the conversations are a drawer", async () => {
+    const page = await open(asked("Who approves remote work?"), { width: 390 });
+    await waitForAnswer(page);
+    await page.getByRole("button", { name: "Conversations" }).click();
+    const talk = page.getByRole("dialog").getByRole("listitem").first();
+    await talk.getByRole("button").click();
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await picture(page, "ask-talks-390");
+    await page.keyboard.press("Escape");
+    await talk.getByRole("link").click();
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
     await close(page);
   });
 

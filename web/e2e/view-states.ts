@@ -28,7 +28,7 @@ const draft = [
 export const STATES: readonly ViewState[] = [
   { name: "trace", at: () => "#/trace", ready: "main li a" },
   { name: "trace-one", at: ({ ids }) => `#/trace/${ids.trace}`, ready: "main ol li", act: waitForTitles },
-  { name: "conversations", at: () => "#/ask", ready: "form textarea", act: openConversations, dialog: true },
+  { name: "conversations", at: () => "#/ask", ready: "main aside li", act: openConversations },
   { name: "options", at: () => "#/ask", ready: "form textarea", act: openOptions, dialog: true },
   { name: "ask", at: () => "#/ask", ready: "form textarea, main form ~ p" },
   { name: "ask-scope", at: () => "#/ask", ready: "form textarea", act: openScope, dialog: true },
@@ -103,9 +103,8 @@ async function waitForTitles(page: Page) {
 }
 
 async function openConversations(page: Page) {
-  await page.locator("h1").first().click();
-  await page.keyboard.press("c");
-  await page.locator("dialog li").first().waitFor();
+  await page.locator("main aside li button").first().click();
+  await page.locator("main aside li button").nth(3).waitFor();
 }
 
 async function openOptions(page: Page) {

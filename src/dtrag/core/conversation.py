@@ -12,6 +12,8 @@ from dtrag.core.response import Moment, response
 from dtrag.errors import InvalidInput
 
 MAX_ID = 128
+MAX_TITLE = 200
+"""Characters of the name of a conversation, and of a text that conversations are searched for."""
 WITHHELD = "(This answer cannot be shown any more: documents that it rests on are out of reach now.)"
 """Replaces an answer in the history of a model when the caller may not see its documents any more."""
 _ID = re.compile(r"\w[\w.:@~-]*")
@@ -62,6 +64,8 @@ class Conversation:
     """Number of its questions; the last 100 are stored."""
     question: str
     """The first stored question."""
+    title: str = ""
+    """The name that you gave to it; empty without one."""
 
 
 def conversation_id(requested: object = None) -> str:

@@ -201,7 +201,7 @@ async def classifying(visit: Visit) -> None:
 CONVERSATION = "/conversations/{conversation_id}"
 
 
-@scenario(CHAT, "GET /conversations", f"GET {CONVERSATION}", f"DELETE {CONVERSATION}")
+@scenario(CHAT, "GET /conversations", f"GET {CONVERSATION}", f"PUT {CONVERSATION}", f"DELETE {CONVERSATION}")
 async def conversing(visit: Visit) -> None:
     """A question and a follow-up in one conversation; then the conversation itself, and an unknown one."""
     name = f"talk-{visit.chance.randrange(10**9)}"
@@ -210,7 +210,10 @@ async def conversing(visit: Visit) -> None:
         if visit.chance.random() < 0.3:
             body["context"] = _filters(visit) | {"top_k": 7}
         await visit.send(CHAT, body)
-    await visit.send("GET /conversations", query="?limit=3")
+    for talk in (name, ADMINISTRATORS):
+        await visit.send(f"PUT {CONVERSATION}", {"title": visit.words.word()}, conversation_id=talk)
+    for query in ("?limit=3", f"?q={quote(visit.words.word())}"):
+        await visit.send("GET /conversations", query=query)
     for method, talk in (("GET", name), ("GET", ADMINISTRATORS), ("DELETE", ADMINISTRATORS), ("DELETE", name)):
         await visit.send(f"{method} {CONVERSATION}", conversation_id=talk)
 
@@ -330,9 +333,10 @@ async def rating(visit: Visit) -> None:
     await visit.send("POST /chat/feedback", {"trace_id": own, "rating": 3, "reason": visit.words.word()})
 
 
-@scenario("GET /documents", DOCUMENT, DELETE_DOCUMENT)
+@scenario("GET /documents", "GET /overview", DOCUMENT, DELETE_DOCUMENT)
 async def documents(visit: Visit) -> None:
     """Lists with counts, own documents, and foreign ones, which are answered like nonexistent ones."""
+    await visit.get("GET /overview")
     listed = await visit.send("GET /documents", query=f"?limit=6&offset={visit.chance.choice((0, 0, 5, 500))}")
     for row in listed.get("documents", [])[:2]:
         await visit.send(DOCUMENT, document_id=row["document_id"])

@@ -16,7 +16,7 @@ from dtrag.batch_writer import TidyTimer, kept_since
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Viewer, scope_rows
 from dtrag.core.chat import Message
-from dtrag.core.conversation import Conversation, Turn, conversation_id
+from dtrag.core.conversation import MAX_TITLE, Conversation, Turn, conversation_id
 from dtrag.core.documents import uuid_or_none
 from dtrag.core.text.analysis import clean
 from dtrag.core.trace import Trace
@@ -103,12 +103,15 @@ class Conversations:
         return number
 
     async def every(
-        self, limit: int = 100, offset: int = 0, *, caller: Caller = LOCAL
+        self, limit: int = 100, offset: int = 0, *, text: str = "", caller: Caller = LOCAL
     ) -> tuple[list[Conversation], int]:
-        """A page of the caller's conversations, newest first, and their total number."""
+        """A page of the caller's conversations, newest first, and their total number.
+
+        Only those with `text` in their title or in one of their questions.
+        """
         if not (1 <= limit <= MAX_LISTED and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,} and offset at least 0.")
-        return await self._store.every(caller.owner, MOST_TURNS, self._since(), limit, offset)
+        return await self._store.every(caller.owner, MOST_TURNS, self._since(), limit, offset, text=clean(text))
 
     async def get(self, conversation: str, *, caller: Caller = LOCAL) -> tuple[Conversation, list[Turn]]:
         """A conversation of the caller and its stored turns. Raises `NotFound`."""
@@ -132,6 +135,14 @@ class Conversations:
     async def _turn_of(self, trace_id: str, caller: Caller) -> Turn | None:
         identifier = uuid_or_none(trace_id)
         return await self._store.turn_of(identifier, caller.owner, self._since()) if identifier else None
+
+    async def rename(self, conversation: str, title: str, *, caller: Caller = LOCAL) -> None:
+        """Set the title of a conversation of the caller; "" for none. Raises `InvalidInput` and `NotFound`."""
+        line = " ".join(clean(title).split())
+        if len(line) > MAX_TITLE:
+            raise InvalidInput(f"A title has at most {MAX_TITLE} characters; this one has {len(line):,}.")
+        if not await self._store.rename(_id_of(conversation), caller.owner, line, self._since()):
+            raise _not_found(conversation)
 
     async def delete(self, conversation: str, *, caller: Caller = LOCAL) -> None:
         """Delete a conversation of the caller. Raises `NotFound`."""

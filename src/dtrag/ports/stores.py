@@ -148,9 +148,15 @@ class ConversationStore(Protocol):
         """The conversation with its last `max_turns` turns; None when unknown or older than `since`."""
 
     async def every(
-        self, owner: str, max_turns: int, since: datetime, limit: int, offset: int
+        self, owner: str, max_turns: int, since: datetime, limit: int, offset: int, *, text: str = ""
     ) -> tuple[list[Conversation], int]:
-        """A page of the owner's conversations not older than `since`, newest first, and their total number."""
+        """A page of the owner's conversations not older than `since`, newest first, and their total number.
+
+        Only those with `text`, in any case, in their title or in one of their questions.
+        """
+
+    async def rename(self, conversation_id: str, owner: str, title: str, since: datetime) -> bool:
+        """Set the title of the conversation; False when it does not exist or is older than `since`."""
 
     async def delete(self, conversation_id: str, owner: str) -> bool:
         """Delete the conversation with its turns; False when it does not exist."""

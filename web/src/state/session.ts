@@ -7,6 +7,7 @@ import { asProblem } from "../api/problem";
 import { t } from "../text/common";
 import { readKorean } from "./statements";
 import { announce } from "./announce";
+import { showColour } from "./page-colour";
 import { onTabMessage, tellTabs } from "./tabs";
 
 type SessionBody = components["schemas"]["SessionShape"];
@@ -22,6 +23,8 @@ export interface Caller {
   local: boolean;
   /** The identity provider with which the caller signed in; null for a key. */
   provider: string | null;
+  /** Name of the service by its settings; "" without one. */
+  pageName: string;
 }
 
 export type Session =
@@ -160,8 +163,10 @@ function open(body: SessionBody): void {
   lastCaller = body.kind === "local" || body.kind === "public" ? null : who;
   isPublic.value = body.public;
   keepAnswersOf(who);
-  const { name, role, scope, provider } = body;
-  session.value = { state: "open", caller: { name, role, scope, local: body.kind === "local", provider } };
+  showColour(body.page_colour);
+  const { name, role, scope, provider, page_name: pageName } = body;
+  const local = body.kind === "local";
+  session.value = { state: "open", caller: { name, role, scope, local, provider, pageName } };
   sessionNumber.value += 1;
 }
 

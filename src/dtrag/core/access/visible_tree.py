@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -56,6 +56,48 @@ def _pruned(
         matched[node] = Branch(None, active.nodes[node].name, active.path(node), documents, below)
     # Ancestors without a descendant in scope are left out.
     return tuple(branch for node, branch in matched.items() if node in own or branch.children)
+
+
+@dataclass(frozen=True, slots=True)
+class TopBranch:
+    """One of the topmost branches that the caller may see."""
+
+    __pydantic_config__ = response()
+
+    path: tuple[str, ...]
+    """Names, outermost first."""
+    documents: int
+    """Documents in the branch that the caller may see, subcategories included."""
+
+
+def top_branches(active: Taxonomy, scope: Scope, counts: Mapping[int, int]) -> list[TopBranch]:
+    """The topmost branches in scope that have documents, those with the most first.
+
+    A single branch whose documents are all in subcategories is replaced by these. `counts` are those of all nodes.
+    """
+    own = frozenset(active.nodes) if scope.nodes is None else scope.nodes
+    top: Iterable[int] = own & frozenset(active.children.get(ROOT, {}).values())
+    if scope.nodes is not None:
+        top = scope.branches(active) or ()
+    documents = _documents_below(active, top, own, counts)
+    while len(documents) == 1:
+        [only] = documents
+        below = _documents_below(active, active.children.get(only, {}).values(), own, counts)
+        if sum(below.values()) < documents[only]:
+            break
+        documents = below
+    ordered = sorted(documents, key=lambda node: (-documents[node], active.path(node)))
+    return [TopBranch(active.path(node), documents[node]) for node in ordered]
+
+
+def _documents_below(
+    active: Taxonomy, nodes: Iterable[int], own: frozenset[int], counts: Mapping[int, int]
+) -> dict[int, int]:
+    """Node -> documents in its own part of the tree, for the categories that have any."""
+    sums = {
+        node: sum(counts.get(each, 0) for each in active.subtree(node) & own) for node in nodes if node in active.nodes
+    }
+    return {node: documents for node, documents in sums.items() if documents}
 
 
 MAX_BYTES = 8 * 2**20

@@ -20,6 +20,7 @@ from dtrag.counts import Counts
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.clients import RequestLimits
 from dtrag.delivery.api.connections import ACCEPTING, CLIENTS, connection_counts
+from dtrag.delivery.api.presentation import Presentation
 from dtrag.delivery.api.prometheus import Telemetry
 from dtrag.delivery.api.request_tasks import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
@@ -52,6 +53,7 @@ class Service:
     limits: RequestLimits = field(init=False)
     page: BuiltPage | None = field(default_factory=built_page)
     """The built web page, if there is one."""
+    presentation: Presentation = field(init=False)
     isolation: IsolationRuns = field(init=False)
     public_origins: frozenset[str] = frozenset()
     """Origins of its own pages behind a proxy."""
@@ -61,6 +63,7 @@ class Service:
     """Private folder for the files of uploads while they are indexed."""
 
     def __post_init__(self) -> None:
+        self.presentation = Presentation.of(self.settings)
         self.telemetry = Telemetry(self.counts)
         self.limits = RequestLimits(self.counts, lambda: self.app.rate_limits)
         self.isolation = IsolationRuns(counts=self.counts)

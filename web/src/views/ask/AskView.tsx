@@ -8,7 +8,7 @@ import { useMedia } from "../../state/use-media";
 import { Button } from "../../parts/Button";
 import { Failure, Loading } from "../../parts/States";
 import { Composer } from "./Composer";
-import { Conversations } from "./Conversations";
+import { ConversationsBeside, ConversationsDrawer, SEARCH_ID } from "./Conversations";
 import { currentSource, OpenSource } from "./OpenSource";
 import { address, settingsNow } from "./state";
 import { t } from "./text";
@@ -19,24 +19,35 @@ import styles from "./AskView.module.css";
 
 /** Room for the answer and its source beside each other. */
 const WIDE = "(min-width: 76rem)";
+/** Room for the conversations beside the answer; and beside its source, too. */
+const TALKS = "(min-width: 64rem)";
+const ALL = "(min-width: 104rem)";
 
 export default function AskView() {
   const box = useRef<HTMLTextAreaElement>(null);
   const [talks, setTalks] = useState(false);
   const wide = useMedia(WIDE);
+  const open = currentSource();
+  const besideSource = useMedia(ALL);
+  const talksBeside = useMedia(TALKS) && (besideSource || !open) && mayAs("reader");
   useFollowAddress();
   useRetryWhenBack();
   useShortcuts([
     { keys: "/", label: () => t("ask.focus"), run: () => box.current?.focus() },
     { keys: "n", label: () => t("ask.new"), run: startAgain },
-    ...(mayAs("reader") ? [{ keys: "c", label: () => t("talks.title"), run: () => setTalks(true) }] : []),
+    ...(mayAs("reader") ? [{ keys: "c", label: () => t("talks.title"), run: showTalks }] : []),
   ]);
-  const open = currentSource();
+  function showTalks() {
+    const search = document.getElementById(SEARCH_ID);
+    if (talksBeside) search?.focus();
+    else setTalks(true);
+  }
+  const columns = [styles.view, open && wide && styles.beside, talksBeside && styles.talks];
   return (
-    <div class={`${styles.view} ${open && wide ? styles.beside : ""}`}>
+    <div class={columns.filter(Boolean).join(" ")}>
       <div class={styles.talk}>
         <div class={styles.tools}>
-          {mayAs("reader") && (
+          {mayAs("reader") && !talksBeside && (
             <Button kind="bare" small icon="history" aria-haspopup="dialog" onClick={() => setTalks(true)}>
               {t("talks.title")}
             </Button>
@@ -51,7 +62,8 @@ export default function AskView() {
         <Composer boxRef={box} />
       </div>
       {open && <OpenSource turn={open.turn} source={open.source} wide={wide} />}
-      <Conversations open={talks} onClose={() => setTalks(false)} />
+      {talksBeside && <ConversationsBeside />}
+      <ConversationsDrawer open={talks && !talksBeside} onClose={() => setTalks(false)} />
     </div>
   );
 }

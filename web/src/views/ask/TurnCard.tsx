@@ -8,6 +8,7 @@ import { StatementItems } from "../../parts/Statements";
 import { languageOf } from "../../text/language";
 import { partNames } from "../../text/part-names";
 import { AnswerText } from "./AnswerText";
+import { ArticleAnswer, onlySource } from "./ArticleAnswer";
 import { Confidence, judgementOf } from "./Confidence";
 import { DeclinedAnswer } from "./DeclinedAnswer";
 import { AnsweredBefore, Offered } from "./EarlierQuestions";
@@ -27,11 +28,7 @@ export function TurnCard({ turn, last }: { turn: Turn; last: boolean }) {
       <h2 class={styles.question} lang={languageOf(turn.question)}>
         {turn.question}
       </h2>
-      {turn.text && (
-        <div class={styles.answer} lang={languageOf(turn.text)}>
-          <AnswerText turn={turn} />
-        </div>
-      )}
+      {turn.text && <Text turn={turn} />}
       {state === "running" && <p class={styles.progress}>{progressOf(turn)}</p>}
       {state === "stopped" && <p class={styles.note}>{t("ask.stopped")}</p>}
       {state === "stored" && <p class={styles.note}>{t("ask.noSources")}</p>}
@@ -45,9 +42,26 @@ export function TurnCard({ turn, last }: { turn: Turn; last: boolean }) {
   );
 }
 
+/** Text that is quoted from one article is shown as this article. */
+function Text({ turn }: { turn: Turn }) {
+  const only = onlySource(turn);
+  const text = (
+    <div class={styles.answer} lang={languageOf(turn.text)}>
+      <AnswerText turn={turn} />
+    </div>
+  );
+  if (!only || turn.answer?.metadata.model) return text;
+  return (
+    <ArticleAnswer turn={turn} source={only}>
+      {text}
+    </ArticleAnswer>
+  );
+}
+
 /** What the answer rests on. */
 function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
-  const { degraded, note_statements: notes, hitl_required } = answer.metadata;
+  const { degraded, note_statements: notes, hitl_required, model } = answer.metadata;
+  const only = onlySource(turn);
   return (
     <>
       <Confidence answer={answer} />
@@ -56,7 +70,8 @@ function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
       {answer.offered && answer.offered.length > 0 && <Offered turn={turn} offered={answer.offered} />}
       {hitl_required && <p class={styles.note}>{t("ask.waiting")}</p>}
       {degraded.length > 0 && <p class={styles.warning}>{t("ask.degraded", { parts: partNames(degraded) })}</p>}
-      {turn.sources.length > 0 && <Sources turn={turn} />}
+      {only && model && <ArticleAnswer turn={turn} source={only} />}
+      {turn.sources.length > 1 && <Sources turn={turn} />}
       {notes.length > 0 && (
         <details class={styles.notes}>
           <summary>{t("ask.notes", { n: notes.length })}</summary>

@@ -3,7 +3,6 @@ import { texts } from "../../text/texts";
 const en = {
   "ask.title": "Ask your documents",
   "ask.lead": "The answer quotes them, and every sentence leads to its source.",
-  "ask.documents": "{n} {n|document|documents} that you may see.",
   "ask.noDocuments": "There are no documents yet that you may see.",
   "ask.addDocuments": "Add documents",
   "ask.question": "Question",
@@ -38,6 +37,15 @@ const en = {
   "ask.took": "It took {time}.",
   "ask.tools": "Tools used: {names}.",
   "ask.reason": "How this was judged:",
+
+  "start.examples": "For example",
+  "start.branches": "What is in here",
+  "start.documents": "{n} {n|document|documents} that you may see. Choose a category to ask only there.",
+  "start.branch": "{n} {n|document|documents}",
+  "start.more": "And {n} more {n|category|categories}.",
+  "start.newest": "Newest documents",
+  "start.validFrom": "Valid from {date}",
+  "start.added": "Added {date}",
 
   "confidence.answer": "Supported, {p}",
   "confidence.review": "Nearest passages, {p}",
@@ -123,12 +131,21 @@ const en = {
   "talks.deleteOne": "Delete “{question}”",
   "talks.keep": "Keep",
   "talks.deleted": "The conversation is deleted.",
+  "talks.search": "Search conversations",
+  "talks.notFound": "No conversation has this text in its name or in a question.",
+  "talks.actions": "Rename, export or delete “{question}”",
+  "talks.rename": "Rename",
+  "talks.name": "Name",
+  "talks.save": "Save",
+  "talks.cancel": "Cancel",
+  "talks.renamed": "The conversation is renamed.",
+  "talks.export": "Export",
+  "talks.exported": "The conversation is saved as a file.",
 };
 
 const ko: Record<keyof typeof en, string> = {
   "ask.title": "문서에 물어보세요",
   "ask.lead": "답은 문서를 인용하고, 문장마다 출처로 이어집니다.",
-  "ask.documents": "볼 수 있는 문서 {n}개.",
   "ask.noDocuments": "아직 볼 수 있는 문서가 없습니다.",
   "ask.addDocuments": "문서 추가",
   "ask.question": "질문",
@@ -163,6 +180,15 @@ const ko: Record<keyof typeof en, string> = {
   "ask.took": "걸린 시간: {time}.",
   "ask.tools": "사용한 도구: {names}.",
   "ask.reason": "판단 근거:",
+
+  "start.examples": "예를 들면",
+  "start.branches": "무엇이 있나요",
+  "start.documents": "볼 수 있는 문서 {n}개. 분류를 고르면 그 안에서만 찾습니다.",
+  "start.branch": "문서 {n}개",
+  "start.more": "그 밖에 분류 {n}개.",
+  "start.newest": "최근 문서",
+  "start.validFrom": "{date} 시행",
+  "start.added": "{date} 추가",
 
   "confidence.answer": "근거 있음, {p}",
   "confidence.review": "가까운 내용, {p}",
@@ -246,6 +272,16 @@ const ko: Record<keyof typeof en, string> = {
   "talks.deleteOne": "‘{question}’ 삭제",
   "talks.keep": "남기기",
   "talks.deleted": "대화를 삭제했습니다.",
+  "talks.search": "대화 찾기",
+  "talks.notFound": "이름이나 질문에 이 글이 있는 대화가 없습니다.",
+  "talks.actions": "‘{question}’ 이름 바꾸기, 내보내기, 삭제",
+  "talks.rename": "이름 바꾸기",
+  "talks.name": "이름",
+  "talks.save": "저장",
+  "talks.cancel": "취소",
+  "talks.renamed": "대화 이름을 바꾸었습니다.",
+  "talks.export": "내보내기",
+  "talks.exported": "대화를 파일로 저장했습니다.",
 };
 
 export const tables = { en, ko };

@@ -173,7 +173,7 @@ test("an answer that another question replaces neither stops nor writes into it"
 test("without a key the page sends the earlier turns itself, and asks for no stored conversation", async () => {
   session.value = {
     state: "open",
-    caller: { name: "public", role: "public", scope: ["A"], local: false, provider: null },
+    caller: { name: "public", role: "public", scope: ["A"], local: false, provider: null, pageName: "" },
   };
   const fetched = answering(streamed(events(["done", ANSWER])), streamed(events(["done", ANSWER])));
   const id = newConversationId();

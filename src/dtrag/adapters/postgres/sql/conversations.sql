@@ -35,22 +35,34 @@ join conversations c on c.owner = t.owner and c.conversation_id = t.conversation
 where t.owner = :owner and t.trace_id = :trace_id and c.updated_at >= :since
 
 -- name: conversation
-select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question
+select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question, c.title
 from conversations c
 join conversation_turns t on t.owner = c.owner and t.conversation_id = c.conversation_id
 where c.owner = :owner and c.conversation_id = :conversation_id and c.updated_at >= :since
   and t.turn = greatest(1, c.turns - :max_turns + 1)
 
+-- fragment: with_text
+(:text::text = '' or strpos(lower(c.title), lower(:text::text)) > 0 or exists (
+    select 1 from conversation_turns s
+    where s.owner = c.owner and s.conversation_id = c.conversation_id
+      and strpos(lower(s.question), lower(:text::text)) > 0
+))
+
 -- name: conversations
-select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question
+select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question, c.title
 from conversations c
 join conversation_turns t on t.owner = c.owner and t.conversation_id = c.conversation_id
-where c.owner = :owner and c.updated_at >= :since and t.turn = greatest(1, c.turns - :max_turns + 1)
+where c.owner = :owner and c.updated_at >= :since and t.turn = greatest(1, c.turns - :max_turns + 1) and {with_text}
 order by c.updated_at desc, c.conversation_id
 limit :limit offset :offset
 
 -- name: conversation_count
-select count(*) as total from conversations where owner = :owner and updated_at >= :since
+select count(*) as total from conversations c where c.owner = :owner and c.updated_at >= :since and {with_text}
+
+-- name: rename
+update conversations set title = :title
+where owner = :owner and conversation_id = :conversation_id and updated_at >= :since
+returning conversation_id
 
 -- name: delete_conversation
 delete from conversations where owner = :owner and conversation_id = :conversation_id returning conversation_id

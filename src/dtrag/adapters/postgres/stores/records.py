@@ -53,14 +53,20 @@ class PostgresConversations(Store):
         return Conversation(**stored) if stored else None
 
     async def every(
-        self, owner: str, max_turns: int, since: datetime, limit: int, offset: int
+        self, owner: str, max_turns: int, since: datetime, limit: int, offset: int, *, text: str = ""
     ) -> tuple[list[Conversation], int]:
         """See `ConversationStore`."""
-        values = {"owner": owner, "max_turns": max_turns, "since": since, "limit": limit, "offset": offset}
+        page_values = {"max_turns": max_turns, "limit": limit, "offset": offset}
+        values = {"owner": owner, "since": since, "text": text} | page_values
         async with self._database.connection("owner") as connection:
             page = await fetch(connection, self._sql["conversations"], values)
             total = await fetch_row(connection, self._sql["conversation_count"], values)
         return [Conversation(**stored) for stored in page], total["total"] if total else 0
+
+    async def rename(self, conversation_id: str, owner: str, title: str, since: datetime) -> bool:
+        """See `ConversationStore`."""
+        values = {"conversation_id": conversation_id, "owner": owner, "title": title, "since": since}
+        return await self._row("rename", values) is not None
 
     async def delete(self, conversation_id: str, owner: str) -> bool:
         """See `ConversationStore`."""

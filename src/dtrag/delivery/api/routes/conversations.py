@@ -10,17 +10,17 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field, PlainSerializer
 
 from dtrag.core.answer_feedback import AnswerFeedback
-from dtrag.core.conversation import Conversation, Turn
+from dtrag.core.conversation import MAX_TITLE, Conversation, Turn
 from dtrag.core.response import Moment, extended, response
 from dtrag.core.trace import Trace
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.routing import Offset, Page, failures
+from dtrag.delivery.api.routing import JsonRoute, Offset, Page, StrictBody, Text, failures
 from dtrag.pipeline.conversations import MAX_LISTED
 from dtrag.pipeline.traces import MAX_LISTED as MAX_TRACES
 
-router = APIRouter(tags=["conversations"], dependencies=READ)
+router = APIRouter(route_class=JsonRoute, tags=["conversations"], dependencies=READ)
 
 
 class TurnShape(BaseModel):
@@ -58,6 +58,12 @@ class ConversationList(Page):
     conversations: list[Conversation] = Field(description="The conversations of this page.")
 
 
+class TitleBody(StrictBody):
+    """The name of a conversation."""
+
+    title: Text = Field(max_length=MAX_TITLE, description="Its name; empty to show its first question again.")
+
+
 class ConversationResponse(BaseModel):
     """A conversation with its turns."""
 
@@ -70,9 +76,12 @@ async def conversations(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="Maximum number of entries.")] = 100,
     offset: Offset = 0,
+    q: Annotated[
+        str, Query(max_length=MAX_TITLE, description="Text in the title or in a question, in any case; all without it.")
+    ] = "",
 ) -> ConversationList:
     """Your conversations, the newest first."""
-    page, total = await app_of(request).conversations.every(limit, offset, caller=caller_of(request))
+    page, total = await app_of(request).conversations.every(limit, offset, text=q, caller=caller_of(request))
     return ConversationList(conversations=page, total=total, limit=limit, offset=offset)
 
 
@@ -87,6 +96,20 @@ async def conversation(request: Request, conversation_id: str) -> ConversationRe
         conversation=stored,
         messages=[TurnShape.of(turn, feedback.get(turn.trace_id) if turn.trace_id else None) for turn in turns],
     )
+
+
+@router.put(
+    "/conversations/{conversation_id}",
+    status_code=204,
+    responses=failures(400, 403, 404, 413, 415, 422, 503),
+)
+async def rename_conversation(request: Request, conversation_id: str, body: TitleBody) -> Response:
+    """Name one of your conversations."""
+    app = app_of(request)
+    title = app.personal_data.masked(body.title)
+    await app.conversations.rename(conversation_id, title, caller=caller_of(request))
+    add_subjects(request, [conversation_id])
+    return Response(status_code=204)
 
 
 @router.delete("/conversations/{conversation_id}", status_code=204, responses=failures(403, 404, 422, 503))

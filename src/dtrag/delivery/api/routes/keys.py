@@ -120,6 +120,8 @@ class SessionShape(BaseModel):
     provider: str | None = Field(
         description="The identity provider of the session; GET /sign-in/{provider}/sign-out leaves it, too."
     )
+    page_name: str = Field(description="Name of the service on its web page; empty when it is not set.")
+    page_colour: str = Field(description="Colour of its web page as #rrggbb; empty when it is not set.")
 
 
 @session_router.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
@@ -170,6 +172,7 @@ async def sign_out(request: Request) -> Response:
 
 
 async def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> SessionShape:
+    presentation = service_of(request).presentation
     paths = sorted({str(anchor.path) for grant in caller.access.grants for anchor in grant.anchors})
     app, provider = app_of(request), None
     if signed_in and signed_in.session.checked_at is not None and app.sign_in is not None:
@@ -183,4 +186,6 @@ async def _session(request: Request, caller: Caller, signed_in: SignedIn | None)
         expires_at=signed_in.session.expires_at.isoformat() if signed_in else None,
         public=app.public is not None,
         provider=provider,
+        page_name=presentation.name,
+        page_colour=presentation.colour,
     )
