@@ -42,6 +42,12 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
+async def test_a_session_says_whether_there_are_regulations(built: House) -> None:
+    elsewhere = await built.client("elsewhere", ["Elsewhere"], "reader")
+    clients = (built.clients["all"], built.clients["open"], elsewhere)
+    assert [(await client.get("/session")).json()["regulations"] for client in clients] == [True, True, False]
+
+
 async def show(client: httpx2.AsyncClient, reference: str) -> httpx2.Response:
     return await client.get(f"/regulations/show?reference={quote(reference)}")
 

@@ -118,6 +118,7 @@ async def test_without_any_key_no_session_is_needed(api: FastAPI) -> None:
             "csrf": None,
             "expires_at": None,
             "public": False,
+            "regulations": False,
         }
         client.cookies.set(COOKIE, new_token())  # of another service on this machine
         assert (await client.post("/search", json={"query": "leave"})).status_code == 200

@@ -126,6 +126,12 @@ class Regulations:
             for regulation in regulations
         ]
 
+    async def exist(self, *, scope: Viewer | None = None) -> bool:
+        """Whether any document in scope is a regulation, of whatever day."""
+        snapshot = await self._index.snapshot()
+        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
+        return await self._index.holds_kind("regulation", within)
+
     async def show(self, reference: str, *, scope: Viewer | None = None, as_of: AsOf = None) -> ShownProvision:
         """The whole text of a provision such as `학칙 제21조`, `학칙 별표 1` or `학칙 부칙`, with its citations.
 

@@ -1,6 +1,7 @@
 /** Where to search: categories, an agent and a date. The line shows what is set, the dialog changes it. */
 import { useState } from "preact/hooks";
 import { useResource } from "../../state/resource";
+import { mayAs } from "../../state/session";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { branchAt, documentsIn, type Branch } from "../../parts/branches";
@@ -19,7 +20,7 @@ const SHOWN_NAMES = 2;
 export function Scope() {
   const [open, setOpen] = useState(false);
   const { scope, agent, as_of } = address.read();
-  const agents = useAgents(open || agent !== "");
+  const agents = useAgents(mayAs("reader") && (open || agent !== ""));
   const name = agents.data?.agents.find((candidate) => candidate.agent_id === agent)?.name ?? agent;
   const clear = (change: Parameters<typeof address.set>[0]) => address.set(change, { replace: true });
   return (

@@ -171,7 +171,10 @@ test("an answer that another question replaces neither stops nor writes into it"
 });
 
 test("without a key the page sends the earlier turns itself, and asks for no stored conversation", async () => {
-  session.value = { state: "open", caller: { name: "public", role: "public", scope: ["A"], local: false } };
+  session.value = {
+    state: "open",
+    caller: { name: "public", role: "public", scope: ["A"], local: false, regulations: true },
+  };
   const fetched = answering(streamed(events(["done", ANSWER])), streamed(events(["done", ANSWER])));
   const id = newConversationId();
   await show(id, "May I?", SETTINGS);

@@ -1,6 +1,7 @@
 /** The regulations as they are valid on a day, found by letters of their names or codes. */
 import { useResource } from "../../state/resource";
 import { href } from "../../state/router";
+import { mayOpen } from "../../state/session";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
 import { Field } from "../../parts/Field";
@@ -92,7 +93,7 @@ function Nothing() {
       {asOf ? (
         <a href={address.link({ asOf: "", offset: 0 })}>{t("list.today")}</a>
       ) : (
-        <a href={href("documents")}>{t("list.documents")}</a>
+        mayOpen("documents") && <a href={href("documents")}>{t("list.documents")}</a>
       )}
     </Empty>
   );

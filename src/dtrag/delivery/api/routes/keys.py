@@ -117,6 +117,7 @@ class SessionShape(BaseModel):
     )
     expires_at: str | None = Field(description="When the session ends if it is not used; null without a session.")
     public: bool = Field(description="Whether some branches may be read without a key.")
+    regulations: bool = Field(description="Whether a document that you may see is a regulation.")
 
 
 @session_router.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
@@ -138,7 +139,7 @@ async def sign_in(request: Request, response: Response, body: SignInBody) -> Ses
         raise
     caller = request.state.caller = signed_in.key.caller()
     set_cookie(response, signed_in.token, request.scope)
-    return _session(request, caller, signed_in)
+    return await _session(request, caller, signed_in)
 
 
 @session_router.get("/session", responses=failures(401, 429, 503), dependencies=BROWSE)
@@ -149,7 +150,7 @@ async def current_session(request: Request, response: Response) -> SessionShape:
     caller = caller_of(request)
     if caller.keyless and token_of(request.headers) is not None:
         delete_cookie(response, request.scope)
-    return _session(request, caller, signed_in)
+    return await _session(request, caller, signed_in)
 
 
 @session_router.delete("/session", status_code=204, responses=failures(401, 403, 429, 503), dependencies=READ)
@@ -166,7 +167,7 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> SessionShape:
+async def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> SessionShape:
     paths = sorted({str(anchor.path) for grant in caller.access.grants for anchor in grant.anchors})
     return SessionShape(
         kind="session" if signed_in else "local" if caller is LOCAL else "public" if caller.keyless else "key",
@@ -176,4 +177,5 @@ def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> Se
         csrf=csrf_of(signed_in.token) if signed_in else None,
         expires_at=signed_in.session.expires_at.isoformat() if signed_in else None,
         public=app_of(request).public is not None,
+        regulations=await app_of(request).regulations.exist(scope=caller.access),
     )
