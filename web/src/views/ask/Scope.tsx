@@ -10,7 +10,7 @@ import { Field } from "../../parts/Field";
 import { Empty, Loaded } from "../../parts/States";
 import { TreePicker } from "../../parts/TreePicker";
 import { formatDate } from "../../text/texts";
-import { address } from "./state";
+import { address, ANYWHERE } from "./state";
 import { t } from "./text";
 import styles from "./Scope.module.css";
 
@@ -19,7 +19,7 @@ const SHOWN_NAMES = 2;
 
 export function Scope() {
   const [open, setOpen] = useState(false);
-  const { scope, agent, as_of } = address.read();
+  const { scope, agent, as_of, regulation } = address.read();
   const agents = useAgents(mayAs("reader") && (open || agent !== ""));
   const name = agents.data?.agents.find((candidate) => candidate.agent_id === agent)?.name ?? agent;
   const clear = (change: Parameters<typeof address.set>[0]) => address.set(change, { replace: true });
@@ -33,6 +33,13 @@ export function Scope() {
       )}
       {agent && (
         <Chip text={t("scope.agentIs", { name })} remove={t("scope.noAgent")} onRemove={() => clear({ agent: "" })} />
+      )}
+      {regulation && (
+        <Chip
+          text={t("scope.regulationIs", { name: regulation })}
+          remove={t("scope.allRegulations")}
+          onRemove={() => clear({ regulation: "" })}
+        />
       )}
       {as_of && (
         <Chip
@@ -79,7 +86,7 @@ function ScopeDialog({ agents, onClose }: { agents: ReturnType<typeof useAgents>
       onClose={onClose}
       footer={
         <>
-          <Button onClick={() => set({ scope: [], agent: "", as_of: "" })}>{t("scope.reset")}</Button>
+          <Button onClick={() => set(ANYWHERE)}>{t("scope.reset")}</Button>
           <Button kind="main" onClick={onClose}>
             {t("scope.done")}
           </Button>
