@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from typing import Any
 from urllib.parse import quote
 
 import httpx2
+import pytest
 import pytest_asyncio
 
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.app import create_app
+from dtrag.regulations import whole_text
 from tests.api.confined import House
 from tests.api.shape import assert_failure
 from tests.integration.test_editions import regulation
@@ -140,3 +143,72 @@ async def test_an_outline_has_the_chapters_and_the_editions(built: House) -> Non
         assert days == [("2020-03-01", "2024-03-01"), ("2024-03-01", None)]
         assert shown["document_id"] == shown["editions"][edition]["document_id"]
     assert_failure(await client.get(f"/regulations/outline?regulation={quote('없는규정')}"), 404)
+
+
+async def read(built: House, name: str, day: str = "") -> Any:
+    client = await client_of(built)
+    response = await client.get(f"/regulations/text?regulation={quote(name)}{day and f'&as_of={day}'}")
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def shown_in(whole: Any) -> list[tuple[str, str]]:
+    return [(row["label"], row["text"]) for row in whole["provisions"]]
+
+
+async def test_the_whole_text_is_that_of_the_day(built: House) -> None:
+    client = await client_of(built)
+    for day, count, edition in (("2021-01-01", "서른", 0), ("2025-01-01", "마흔", 1)):
+        whole = await read(built, "차량관리규정", day)
+        assert [row["label"] for row in whole["provisions"]] == ["제1조", "제2조", "제3조", "부칙"]
+        assert whole["provisions"][1]["text"] == f"배차는 하루에 {count} 번까지 한다."
+        assert whole["document_id"] == whole["editions"][edition]["document_id"]
+        assert whole["effective_from"] == whole["editions"][edition]["effective_from"]
+        for row in whole["provisions"]:
+            reference = f"/regulations/show?as_of={day}&reference={quote(row['name'])}"
+            alone = (await client.get(reference)).json()
+            assert (alone["text"], alone["citations"]) == (row["text"], row["citations"])
+            stored = (await client.get(f"/documents/{row['document_id']}")).json()["text"]
+            assert stored[row["start"] : row["end"]] == row["text"]
+    assert whole["preface"].strip() == "차량관리규정"
+    assert_failure(await client.get(f"/regulations/text?regulation={quote('없는규정')}"), 404)
+
+
+async def test_an_article_that_takes_effect_later_is_read_in_the_earlier_edition(built: House) -> None:
+    client = await client_of(built)
+    old = regulation("2020. 3. 1.", "창고는 아홉 시에 연다.", name="창고관리규정")
+    more = " 다만, 제2조의 개정규정은 2026. 3. 1.부터 시행한다."
+    new = regulation("2024. 3. 1.", "창고는 일곱 시에 연다. <개정 2024. 3. 1.>", name="창고관리규정", more=more)
+    for text in (old, new):
+        form = {"category": "Rules"}
+        sent = await client.post("/documents", files={"files": ("store.md", text.encode())}, data=form)
+        assert sent.status_code == 201
+    between = await read(built, "창고관리규정", "2025-01-01")
+    assert [row["label"] for row in between["provisions"]] == ["제1조", "제2조", "제3조", "부칙"]
+    assert between["provisions"][1]["text"] == "창고는 아홉 시에 연다."
+    assert {row["document_id"] for row in between["provisions"]} == {row["document_id"] for row in between["editions"]}
+    later = await read(built, "창고관리규정", "2026-03-02")
+    assert "일곱 시" in later["provisions"][1]["text"]
+    assert len(later["provisions"]) == 4
+
+
+async def test_marks_deleted_articles_and_the_longest_text(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = await client_of(built)
+    text = (
+        "# 시설규정\n\n제정 2001. 3. 1.\n\n개정 2020. 1. 1.\n\n## 제1장 총칙\n\n"
+        "### 제1조(목적)\n\n🙂 시설을 정한다. <개정 2019. 3. 1.>\n② 삭제 <2018. 1. 1.>\n\n"
+        "### 제2조 삭제 <2021. 5. 1.>\n\n## 제2장 관리\n\n### 제3조(점검) (매주) 점검한다. [본조신설 2018. 3. 1.]\n\n"
+        "## 부칙\n\n이 규정은 2020년 1월 1일부터 시행한다.\n"
+    )
+    sent = await client.post("/documents", files={"files": ("place.md", text.encode())}, data={"category": "Rules"})
+    assert sent.status_code == 201
+    whole = await read(built, "시설규정")
+    marked = [[row["text"][start:end] for start, end in row["marks"]] for row in whole["provisions"]]
+    assert marked == [["<개정 2019. 3. 1.>"], [], ["[본조신설 2018. 3. 1.]"], []]
+    assert [row["headings"] for row in whole["provisions"]] == [["제1장 총칙"], ["제1장 총칙"], ["제2장 관리"], []]
+    assert [row["deleted"] for row in whole["provisions"]] == [False, True, False, False]
+    assert "제정 2001. 3. 1." in whole["preface"]
+    before = await read(built, "시설규정", "2020-06-01")
+    assert ("제2조", None) in shown_in(before)  # its text of that day is not stored
+    monkeypatch.setattr(whole_text, "LONGEST_WHOLE_TEXT", len(whole["provisions"][0]["text"]))
+    assert [row["text"] is None for row in (await read(built, "시설규정"))["provisions"]] == [False, True, True, True]

@@ -97,6 +97,7 @@ async def test_a_key_counts_as_before(built: House, anyone: httpx2.AsyncClient) 
         "provider": None,
         "page_name": "",
         "page_colour": "",
+        "regulations": False,
     }
     assert (await anyone.get("/documents", headers={"x-api-key": new_secret()})).status_code == 401
     ended = {"cookie": "dtrag_session=" + "x" * 43}

@@ -42,6 +42,12 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
+async def test_a_session_says_whether_there_are_regulations(built: House) -> None:
+    elsewhere = await built.client("elsewhere", ["Elsewhere"], "reader")
+    clients = (built.clients["all"], built.clients["open"], elsewhere)
+    assert [(await client.get("/session")).json()["regulations"] for client in clients] == [True, True, False]
+
+
 async def show(client: httpx2.AsyncClient, reference: str) -> httpx2.Response:
     return await client.get(f"/regulations/show?reference={quote(reference)}")
 
@@ -103,7 +109,9 @@ async def test_a_hidden_branch_does_not_exist_for_the_caller(built: House) -> No
     hidden = next(row for row in shown["citations"] if "비밀차고규정" in row["text"])
     assert (hidden["kind"], hidden["targets"]) == ("missing", [])
     assert hidden in (await client.get("/regulations/citations")).json()["citations"]
-    for path in ("show?reference={} 제2조", "citations?regulation={}"):
+    whole = (await client.get(f"/regulations/text?regulation={quote('차량관리규정')}")).json()
+    assert hidden in [citation for row in whole["provisions"] for citation in row["citations"]]
+    for path in ("show?reference={} 제2조", "citations?regulation={}", "text?regulation={}"):
         refusals = [
             assert_failure(await client.get(f"/regulations/{path.format(quote(name))}"), 404)["detail"]
             for name in ("비밀차고규정", "없는차고규정")

@@ -99,6 +99,7 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/regulations"): Described("browse"),
     ("GET", "/regulations/show"): Described("browse", own=422),
     ("GET", "/regulations/outline"): Described("browse", own=422),
+    ("GET", "/regulations/text"): Described("browse", own=422),
     ("GET", "/regulations/citations"): Described("browse"),
     ("GET", "/regulations/diff"): Described("browse", own=422),
     ("GET", "/regulations/stale"): Described("browse"),

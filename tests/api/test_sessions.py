@@ -121,6 +121,7 @@ async def test_without_any_key_no_session_is_needed(api: FastAPI) -> None:
             "provider": None,
             "page_name": "",
             "page_colour": "",
+            "regulations": False,
         }
         client.cookies.set(COOKIE, new_token())  # of another service on this machine
         assert (await client.post("/search", json={"query": "leave"})).status_code == 200

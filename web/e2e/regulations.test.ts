@@ -13,7 +13,8 @@ import {
   skipped,
   type Look,
 } from "./browser";
-import { edition, VEHICLES as NAME } from "./editions";
+import { VEHICLES as NAME } from "./editions";
+import { addEditions, expectAt } from "./reading";
 import { startService, type Service } from "./service";
 import { REFUSED } from "./states";
 
@@ -54,31 +55,23 @@ async function verify(page: Page, language: "en" | "ko", text: string): Promise<
 beforeAll(async () => {
   if (skipped) return;
   own = await startService(inject("samples"));
-  const editions = [
-    ["old.md", edition("2020. 3. 1.", "배차는 하루에 서른 번까지 한다.")],
-    ["new.md", edition("2024. 3. 1.", "배차는 하루에 마흔 번까지 한다.")],
-  ] as const;
-  for (const [name, text] of editions) {
-    const form = new FormData();
-    form.append("files", new Blob([text]), name);
-    form.append("category", "Rules");
-    const response = await fetch(`${url()}/documents`, { method: "POST", body: form });
-    if (!response.ok) throw new Error(`${name}: ${response.status} ${await response.text()}`);
-  }
+  await addEditions(url());
 });
 afterAll(() => own?.stop());
 
 /** The parts of the view, each with what is there when it is complete. */
 const PARTS: [string, string, (page: Page, language: "en" | "ko") => Promise<void>][] = [
   ["list", "#/regulations", (page) => page.getByRole("link", { name: NAME, exact: true }).waitFor()],
-  ["outline", `#/regulations/${NAME}`, (page) => page.getByRole("heading", { level: 2, name: "제2장 운행" }).waitFor()],
+  ["text", `#/regulations/${NAME}`, (page) => page.getByRole("heading", { level: 2, name: "제2장 운행" }).waitFor()],
   [
     "article",
-    `#/regulations?at=${NAME} 제3조`,
+    `#/regulations/${NAME}?at=제2조&marks=1`,
     async (page) => {
-      await page.getByText("배차를 제한할 수 있다").waitFor();
-      await page.getByRole("link", { name: "제4조 (준용)" }).waitFor();
-      await page.getByText(/No provision that you may see cites it|이 조문을 인용하는 것이 없습니다/).waitFor();
+      await page.getByText("마흔 번까지").waitFor();
+      const article = page.getByRole("article", { name: `${NAME} 제2조` });
+      await article.locator("summary").click();
+      await article.getByRole("link", { name: `${NAME} 제3조` }).waitFor();
+      await article.locator("dl").waitFor();
     },
   ],
   ["editions", `#/regulations/${NAME}?part=editions`, (page) => page.locator("ins", { hasText: "마흔" }).waitFor()],
@@ -159,7 +152,7 @@ inBrowser("regulations", () => {
       .getByRole("link", { name: `${NAME} 제2조` })
       .first()
       .click();
-    await page.getByRole("heading", { level: 1, name: `${NAME} 제2조` }).waitFor();
+    await expectAt(page, "제2조 (배차)");
     await page.goBack(); // the text is still there, and not in the address
     await page.getByRole("heading", { name: "2 findings to look at" }).waitFor();
     expect(await page.getByLabel("Text to verify").inputValue()).toBe(PASTED);
@@ -219,25 +212,18 @@ inBrowser("regulations", () => {
     await expectAccessible(page);
     await page.getByRole("link", { name: "Show all regulations" }).click();
     await page.getByRole("link", { name: NAME, exact: true }).click();
-    await page.getByRole("link", { name: "제1조 (목적)" }).click();
-    const beside = page.getByRole("navigation", { name: "Place in the regulation" });
-    await beside.getByText("제1장 총칙").waitFor();
-    expect(await beside.getByRole("link").allTextContents()).toEqual([NAME, "Next: 제2조 (배차)"]);
-    await beside.getByRole("link", { name: "제2조" }).click();
-    await beside.getByRole("link", { name: "Previous: 제1조 (목적)" }).waitFor();
-    await page.getByRole("heading", { level: 1, name: `${NAME} 제2조` }).waitFor();
+    await page.getByRole("heading", { level: 1, name: NAME }).waitFor();
     await close(page);
   });
 
   test("citations inside an article are marked: a link where there is a target", async () => {
-    const page = await open(at(`#/regulations?at=${NAME} 제4조`), {}, url());
+    const page = await open(at(`#/regulations/${NAME}?at=제4조`), {}, url());
     const text = page.locator("article p[lang=ko]").filter({ hasText: "준용한다" });
     await text.waitFor();
     expect(await text.locator("[data-kind]").allTextContents()).toEqual(["제9조", "「도로교통법」 제2조"]);
     expect(await text.locator("a").count()).toBe(0);
-    await page.goto(`${url()}/${at(`#/regulations?at=${NAME} 제3조`)}`);
     await page.locator("article p[lang=ko]").getByRole("link", { name: "제2조", exact: true }).click();
-    await page.getByRole("heading", { level: 1, name: `${NAME} 제2조` }).waitFor();
+    await expectAt(page, "제2조 (배차)");
     await close(page);
   });
 
@@ -253,27 +239,8 @@ inBrowser("regulations", () => {
     await page.goto(`${url()}/${at(`#/regulations/${NAME}?part=editions&before=2024-03-01&after=2024-03-01`)}`);
     await page.getByText("No provision differs between these days").waitFor();
     await expectAccessible(page);
-    await page.getByRole("link", { name: "Go to the outline" }).click();
+    await page.getByRole("link", { name: "Go to the text" }).click();
     await page.getByRole("heading", { level: 2, name: "제2장 운행" }).waitFor();
-    await close(page);
-  });
-
-  test("an article that does not exist offers the way back", async () => {
-    const page = await open(at(`#/regulations?at=${NAME} 제99조`), {}, url());
-    await page.getByRole("button", { name: "Go back" }).waitFor();
-    await expectAccessible(page);
-    await close(page, REFUSED);
-  });
-
-  test("by keyboard alone at 320 px: from the outline to an article and to one that cites it", async () => {
-    const page = await open(at(`#/regulations/${NAME}`), { width: 320 }, url());
-    await page.getByRole("link", { name: "제2조 (배차)" }).focus();
-    await page.keyboard.press("Enter");
-    await page.getByRole("link", { name: `${NAME} 제3조`, exact: true }).focus();
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: `${NAME} 제3조` }).waitFor();
-    await page.getByText("배차를 제한할 수 있다").waitFor();
-    await expectNoSideways(page);
     await close(page);
   });
 });

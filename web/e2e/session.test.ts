@@ -180,6 +180,13 @@ inBrowser("public branches", () => {
     await page.goto(`${service.url}/#/regulations`);
     await page.locator("main table, main li").first().waitFor();
     await page.goto(`${service.url}/#/keys`);
+    await page.getByText(/for administrators of all categories|관리자의 화면입니다/).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: /Go to Ask|질문 화면으로/ }).waitFor();
+    await page
+      .locator("main")
+      .getByRole("button", { name: /Sign in|로그인/ })
+      .click();
     await page.getByRole("heading", { name: /Sign in|로그인/ }).waitFor();
     await page.getByRole("button", { name: /Continue without a key|키 없이 계속하기/ }).click();
     await page.getByRole("textbox", { name: /Question|질문/ }).waitFor();

@@ -68,8 +68,8 @@ export const STATES: readonly ViewState[] = [
   { name: "cases-similar", at: () => "#/cases?q=days+of+annual+leave", ready: "main table a" },
   { name: "case", at: ({ ids }) => `#/cases/${ids.case}`, ready: "article table" },
   { name: "regulations", at: () => "#/regulations", ready: "main li a, main table a" },
-  { name: "regulation", at: () => regulation(`/${VEHICLES}`), ready: "main li a" },
-  { name: "regulation-article", at: () => regulation("?at=학칙 제12조"), ready: "main article nav p + p a" },
+  { name: "regulation", at: () => regulation(`/${VEHICLES}`), ready: "main article" },
+  { name: "regulation-article", at: () => regulation("/학칙?at=제12조"), ready: "main article", act: openArticle },
   { name: "regulation-editions", at: () => regulation(`/${VEHICLES}?part=editions`), ready: "main ins" },
   { name: "evaluation", at: () => "#/evaluation", ready: "main table a" },
   { name: "evaluation-run", at: ({ runs }) => `#/evaluation/${runs[0]}`, ready: "main details", act: openQuestion },
@@ -134,6 +134,11 @@ async function openFilters(page: Page) {
   await page.locator("h1").click();
   await page.keyboard.press("f");
   await page.locator("dialog [role=treeitem]").first().waitFor();
+}
+
+async function openArticle(page: Page) {
+  await page.locator("main article:has([data-place=제12조]) > details > summary").click();
+  await page.locator("main article dl").waitFor();
 }
 
 async function openQuestion(page: Page) {

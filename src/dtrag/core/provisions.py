@@ -257,6 +257,63 @@ class RegulationOutline:
     """Its dated editions that you may see, the oldest first."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadProvision:
+    """A provision in the text of its regulation."""
+
+    __pydantic_config__ = response("ReadProvisionShape")
+
+    name: str
+    """Its name in citations, such as 학칙 제21조; addenda share one."""
+    kind: str
+    """article, appendix or addendum."""
+    label: str
+    """제15조의2, 별표 1 or 부칙."""
+    title: str
+    """Its title; empty without one."""
+    headings: tuple[str, ...]
+    """Headings above it, outermost first, such as 제1장 총칙."""
+    text: str | None
+    """The text without the heading; null for one that is not stored for the day, and beyond the longest text that is
+    sent at once: `GET /regulations/show` has it, or says why not."""
+    deleted: bool
+    """Whether it was deleted: the text is what remains."""
+    citations: tuple[ProvisionCitation, ...]
+    """What it cites."""
+    marks: tuple[tuple[int, int], ...]
+    """Spans [start, end) of its amendment marks, in code points of the text."""
+    document_id: str
+    """The document of its edition."""
+    start: int
+    """Its start, in code points of the document's text."""
+    end: int
+    """Its end (exclusive)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRegulation:
+    """The text of a regulation."""
+
+    __pydantic_config__ = response("WholeRegulationShape")
+
+    name: str
+    """Its name."""
+    code: str
+    """Its code in the book; empty without one."""
+    document_id: str
+    """The document of the edition that is shown."""
+    preface: str
+    """What precedes the first article or chapter: its name and its history."""
+    effective_from: str | None
+    """The first day on which this edition is valid; null without dates."""
+    superseded_from: str | None
+    """The day on which the next edition replaces it; null for none."""
+    provisions: tuple[ReadProvision, ...]
+    """Its provisions, in the order of the text."""
+    editions: tuple[EditionDays, ...]
+    """Its dated editions that you may see, the oldest first."""
+
+
 def provision_names(metadata: Mapping[str, Any]) -> list[str]:
     """`code:제N조` and `규정명:제N조` of a passage with this metadata, with `#2` for the second article of one number.
 

@@ -154,6 +154,7 @@ async def regulations(visit: Visit) -> None:
         await visit.send("GET /regulations/show", query=f"?reference={quote(reference)}")
     for name in NAMES:
         await visit.send("GET /regulations/outline", query=f"?regulation={quote(name)}")
+        await visit.send("GET /regulations/text", query=f"?regulation={quote(name)}")
     for query in ("?kind=missing", f"?regulation={quote(choose(NAMES))}"):
         await visit.send("GET /regulations/citations", query=query)
     days = "before=2019-01-01&after=2026-01-01"

@@ -25,6 +25,7 @@ from dtrag.core.provisions import (
     RegulationSummary,
     RegulationText,
     ShownProvision,
+    WholeRegulation,
 )
 from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.text.analysis import clean
@@ -36,13 +37,14 @@ from dtrag.regulations.changes import compare_days, stale_citations
 from dtrag.regulations.citation_hops import hops_from
 from dtrag.regulations.collection_reader import READ_AT_ONCE, CollectionReader
 from dtrag.regulations.dated_texts import changed_texts
-from dtrag.regulations.korean.amendments import text_of_day
+from dtrag.regulations.korean.amendments import preface, text_of_day
 from dtrag.regulations.korean.collection import BETWEEN, NO_PASSAGE, CitableProvision, Collection, Regulation, details
 from dtrag.regulations.korean.question_concepts import AdaptiveTopKSelector
 from dtrag.regulations.korean.references import find_provision
 from dtrag.regulations.korean.verification.check import MAX_TEXT, read_text
 from dtrag.regulations.lexicon import LexiconReader
 from dtrag.regulations.pack import by_article
+from dtrag.regulations.whole_text import in_force, read_whole
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.multihop import MAX_HOPS, MIN_RELEVANCE, MultiHopResult
 from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, is_earlier, passage_count, query_text
@@ -126,6 +128,12 @@ class Regulations:
             for regulation in regulations
         ]
 
+    async def exist(self, *, scope: Viewer | None = None) -> bool:
+        """Whether any document in scope is a regulation, of whatever day."""
+        snapshot = await self._index.snapshot()
+        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
+        return await self._index.holds_kind("regulation", within)
+
     async def show(self, reference: str, *, scope: Viewer | None = None, as_of: AsOf = None) -> ShownProvision:
         """The whole text of a provision such as `학칙 제21조`, `학칙 별표 1` or `학칙 부칙`, with its citations.
 
@@ -186,22 +194,44 @@ class Regulations:
         for provision in sorted((*regulation.provisions, *regulation.deleted), key=lambda provision: provision.start):
             headings = above.get(provision.first, headings)
             provisions.append(_outlined(regulation, provision, headings))
-        is_dated = regulation.work_id is not None
-        editions = await self._store.editions([regulation.document_id], within) if is_dated else []
         return RegulationOutline(
             regulation.name,
             regulation.code,
             str(regulation.document_id),
             tuple(provisions),
-            tuple(
-                EditionDays(
-                    str(edition.document_id),
-                    edition.effective_from.isoformat() if edition.effective_from else None,
-                    edition.superseded_from.isoformat() if edition.superseded_from else None,
-                )
-                for edition in editions
-            ),
+            await self._edition_days(regulation, within),
         )
+
+    async def text(self, name: str, *, scope: Viewer | None = None, as_of: AsOf = None) -> WholeRegulation:
+        """The text of a regulation, provision by provision, with its citations and editions.
+
+        At most `LONGEST_WHOLE_TEXT` characters: further provisions come without their texts. Raises `NotFound`.
+        """
+        _, within, collection = await self._collection(scope, as_of)
+        async with self._explaining_absence(within, collection):
+            regulation = collection.named(name)
+        ordered = in_force(collection, regulation, await _headings(regulation, self._index, within))
+        editions = {placed.edition.document_id: placed.edition for placed in ordered}
+        editions[regulation.document_id] = regulation
+        texts = {str(text.document_id): text for text in await self._texts(list(editions.values()), within)}
+        read = await asyncio.to_thread(read_whole, collection, ordered, texts, within.as_of)
+        shown = texts[str(regulation.document_id)]
+        days = _edition(shown)
+        return WholeRegulation(
+            name=regulation.name,
+            code=regulation.code,
+            document_id=days.document_id,
+            preface=preface(shown.text),
+            effective_from=days.effective_from,
+            superseded_from=days.superseded_from,
+            provisions=tuple(read),
+            editions=await self._edition_days(regulation, within),
+        )
+
+    async def _edition_days(self, regulation: Regulation, within: Scope) -> tuple[EditionDays, ...]:
+        is_dated = regulation.work_id is not None
+        editions = await self._store.editions([regulation.document_id], within) if is_dated else []
+        return tuple(_edition(edition) for edition in editions)
 
     async def citations(
         self,
@@ -437,6 +467,14 @@ def _citations(
         if source.regulation.provisions == regulation.provisions
         for citation in collection.citations_of(source, _texts(source, regulation))
     ]
+
+
+def _edition(text: RegulationText) -> EditionDays:
+    return EditionDays(
+        str(text.document_id),
+        text.effective_from.isoformat() if text.effective_from else None,
+        text.superseded_from.isoformat() if text.superseded_from else None,
+    )
 
 
 async def _headings(regulation: Regulation, index: DocumentIndex, within: Scope) -> Mapping[int, tuple[str, ...]]:

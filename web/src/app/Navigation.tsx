@@ -19,7 +19,7 @@ export function Navigation({ onOptions, children }: Props) {
   const current = route.value.view;
   const groups = GROUPS.map((group) => ({
     group,
-    views: VIEWS.filter((view) => view.group === group && mayOpen(view)),
+    views: VIEWS.filter((view) => view.group === group && mayOpen(view.id)),
   })).filter(({ views }) => views.length > 0);
   return (
     <div class={styles.side}>

@@ -2,7 +2,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
-import { Problem } from "../api/problem";
 import { Empty, Failure, Loading } from "../parts/States";
 import { t } from "../text/common";
 import { announce } from "../state/announce";
@@ -12,7 +11,17 @@ import { LiveRegion } from "../parts/LiveRegion";
 import { Navigation } from "./Navigation";
 import { Options } from "./Options";
 import { href, navigate, route } from "../state/router";
-import { keyless, load, mayOpen, session, sessionNumber } from "../state/session";
+import {
+  askForKey,
+  keyless,
+  load,
+  mayOpen,
+  roleFor,
+  session,
+  sessionNumber,
+  signOut,
+  type ViewId,
+} from "../state/session";
 import { useShortcuts } from "../state/shortcuts";
 import { SignIn } from "./SignIn";
 import { ViewFrame } from "./ViewFrame";
@@ -30,7 +39,7 @@ export function Shell() {
   useFocusAfterSignIn(main);
   useShortcuts([
     { keys: "?", label: () => t("keys.help"), run: () => setOptions(true) },
-    ...VIEWS.filter((target) => mayOpen(target)).map((target) => ({
+    ...VIEWS.filter((target) => mayOpen(target.id)).map((target) => ({
       keys: `g ${target.letter}`,
       label: () => t("keys.goTo", { view: t(`view.${target.id}`) }),
       run: () => navigate(href(target.id)),
@@ -91,20 +100,32 @@ function Content() {
   if (current.state === "failed") return <Failure problem={current.problem} onRetry={() => void load()} />;
   if (current.state === "closed") return <SignIn ended={current.ended} />;
   const view = viewOf(route.value.view);
-  if (view && !mayOpen(view, route.value.path)) {
-    if (keyless.value) return <SignIn ended={false} />;
-    return (
-      <div class={styles.forbidden}>
-        <h1>{t(`view.${view.id}`)}</h1>
-        <Failure problem={new Problem("forbidden", "", 403)} />
-      </div>
-    );
-  }
+  if (view && !mayOpen(view.id, route.value.path)) return <Forbidden view={view.id} />;
   if (view) return <ViewFrame key={`${view.id} ${sessionNumber.value}`} view={view} />;
   return (
     <Empty title={t("shell.unknownView", { name: route.value.view })}>
       <a href={href("ask")}>{t("shell.toAsk")}</a>
     </Empty>
+  );
+}
+
+/** A view of others: who opens it, and the way back. */
+function Forbidden({ view }: { view: ViewId }) {
+  const role = roleFor(view);
+  return (
+    <div class={styles.forbidden}>
+      <h1>{t(`view.${view}`)}</h1>
+      <Empty
+        title={t(role === "admin" ? "shell.forAdmins" : role === "editor" ? "shell.forEditors" : "shell.noRegulations")}
+        text={t(keyless.value ? "state.unauthorizedHelp" : "state.forbiddenHelp")}
+        alert
+      >
+        <a href={href("ask")}>{t("shell.toAsk")}</a>
+        <Button onClick={keyless.value ? askForKey : () => void signOut()}>
+          {t(keyless.value ? "session.signIn" : "state.otherKey")}
+        </Button>
+      </Empty>
+    </div>
   );
 }
 

@@ -3,12 +3,14 @@ import { api, setCsrfToken } from "../api/client";
 import {
   caller,
   load,
+  mayOpen,
   session,
   sessionNumber,
   signOut,
   signOutProblem,
   startSession,
   whenSessionEnds,
+  type ViewId,
 } from "./session";
 
 const KIM = {
@@ -19,6 +21,10 @@ const KIM = {
   csrf: "c1",
   expires_at: "2030-01-01T00:00:00Z",
 };
+const VIEWS =
+  "ask search regulations documents taxonomy agents review cases evaluation trace keys audit settings".split(
+    " ",
+  ) as ViewId[];
 const forgotten = vi.fn();
 whenSessionEnds(forgotten);
 
@@ -41,6 +47,25 @@ afterEach(async () => {
   await load();
   vi.unstubAllGlobals();
   setCsrfToken("");
+});
+
+test.each([
+  [{ role: "public", regulations: true }, "ask regulations", "documents"],
+  [{ role: "reader", regulations: true }, "ask regulations", "documents"],
+  [{ role: "reader", regulations: false }, "ask", "documents"],
+  [
+    { role: "editor", regulations: false },
+    "ask search regulations documents taxonomy agents review cases trace settings",
+    "documents search",
+  ],
+  [{ role: "admin", scope: null }, VIEWS.join(" "), "documents search keys"],
+  [{ role: "admin" }, "ask search regulations documents taxonomy agents review cases trace settings", "search"],
+])("%o opens %s", async (change, opened, parts) => {
+  answering(as(change));
+  await load();
+  expect(VIEWS.filter((view) => mayOpen(view))).toEqual(opened.split(" "));
+  for (const part of parts.split(" ")) expect(mayOpen(part as ViewId, ["id"])).toBe(true);
+  if (!parts.includes("keys")) expect(mayOpen("keys", ["id"])).toBe(false);
 });
 
 test("what belongs to a caller is forgotten when the service names another, or nobody", async () => {

@@ -25,7 +25,36 @@ export interface Caller {
   provider: string | null;
   /** Name of the service by its settings; "" without one. */
   pageName: string;
+  /** Whether there is a regulation in the scope. */
+  regulations: boolean;
 }
+
+interface Needs {
+  /** The least role that opens the view. */
+  role: Role;
+  /** The least role for an address below it: the document of a source is a part of its answer. */
+  partRole?: Role;
+  /** Whether every route of it concerns the whole tree, so that a key with a scope can do nothing in it. */
+  wholeTree?: true;
+}
+
+/** The views with what they need. Readers ask and read regulations; the rest is for those who look after the documents. */
+const NEEDS = {
+  ask: { role: "public" },
+  search: { role: "editor" },
+  regulations: { role: "public" },
+  documents: { role: "editor", partRole: "public" },
+  taxonomy: { role: "editor" },
+  agents: { role: "editor" },
+  review: { role: "editor" },
+  cases: { role: "editor" },
+  evaluation: { role: "admin", wholeTree: true },
+  trace: { role: "editor" },
+  keys: { role: "admin", wholeTree: true },
+  audit: { role: "admin", wholeTree: true },
+  settings: { role: "editor" },
+} satisfies Record<string, Needs>;
+export type ViewId = keyof typeof NEEDS;
 
 export type Session =
   | { state: "unknown" }
@@ -67,14 +96,16 @@ export function mayWholeTreeAs(role: Role): boolean {
   return mayAs(role) && caller.value?.scope === null;
 }
 
-/** Whether a view, or what is below its address, is one of the caller's. */
-export function mayOpen(
-  { role, partRole = role, wholeTree = false }: { role: Role; partRole?: Role; wholeTree?: boolean },
-  path: readonly string[] = [],
-): boolean {
+/** Whether a view, or what is below its address, is one of the caller's: for its address and for every link to it. */
+export function mayOpen(view: ViewId, path: readonly string[] = []): boolean {
+  const { role, partRole = role, wholeTree }: Needs = NEEDS[view];
+  if (view === "regulations" && !mayAs("editor") && !caller.value?.regulations) return false;
   const least = path.length > 0 ? partRole : role;
   return wholeTree ? mayWholeTreeAs(least) : mayAs(least);
 }
+
+/** The least role that opens a view. */
+export const roleFor = (view: ViewId): Role => NEEDS[view].role;
 
 /** Call when the session ends, to forget what belongs to its caller. */
 export function whenSessionEnds(forget: () => void): void {
@@ -164,9 +195,9 @@ function open(body: SessionBody): void {
   isPublic.value = body.public;
   keepAnswersOf(who);
   showColour(body.page_colour);
-  const { name, role, scope, provider, page_name: pageName } = body;
+  const { name, role, scope, regulations, provider, page_name: pageName } = body;
   const local = body.kind === "local";
-  session.value = { state: "open", caller: { name, role, scope, local, provider, pageName } };
+  session.value = { state: "open", caller: { name, role, scope, local, regulations, provider, pageName } };
   sessionNumber.value += 1;
 }
 

@@ -129,6 +129,17 @@ def text_of_day(text: str, day: str) -> str:
     return text
 
 
+def mark_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The spans [start, end) of the amendment marks: `<개정 2019. 3. 1.>`, `[본조신설 2020. 1. 1.]`.
+
+    Not those of deletions (`삭제 <2020. 1. 1.>`), which are all that remains of a text.
+    """
+    for match in _MARK.finditer(text):
+        kinds = [match["before"], *(kind for kind, _, _ in _tokens(match["content"]) or ())]
+        if any(kinds) and "삭제" not in kinds:
+            yield match.span()
+
+
 def history(preface: str) -> tuple[Amendment, ...]:
     """The history of a regulation, from the lines between its name and 제1조 (`제정 2001. 3. 1.`)."""
     entries: list[Amendment] = []

@@ -223,7 +223,7 @@ class Collection:
             return None
         for provision in regulation.provisions:
             if provision.first <= int(ordinal) <= provision.last:
-                return CitableProvision(_cited_name(regulation, provision), regulation, (provision,))
+                return CitableProvision(cited_name(regulation, provision), regulation, (provision,))
         return None
 
     def documents_of(self, regulation: Regulation) -> list[uuid.UUID]:
@@ -302,7 +302,7 @@ class Collection:
         if source is not None:
             return source
         if (remains := _remains(match, regulation)) is not None:
-            return CitableProvision(_cited_name(regulation, remains), regulation, (remains,))
+            return CitableProvision(cited_name(regulation, remains), regulation, (remains,))
         raise NotFound(f"{regulation.name} has no {label or ' '.join(match.group().split())}. {provisions}")
 
     def citations_of(self, source: CitableProvision, texts: Sequence[str]) -> Iterator[ProvisionCitation]:
@@ -417,11 +417,12 @@ def _sources(regulation: Regulation) -> Iterator[CitableProvision]:
     """The provisions by the names that cite them, in the order of the text."""
     by_name: dict[str, list[Provision]] = {}
     for provision in regulation.provisions:
-        by_name.setdefault(_cited_name(regulation, provision), []).append(provision)
+        by_name.setdefault(cited_name(regulation, provision), []).append(provision)
     return (CitableProvision(name, regulation, tuple(provisions)) for name, provisions in by_name.items())
 
 
-def _cited_name(regulation: Regulation, provision: Provision) -> str:
+def cited_name(regulation: Regulation, provision: Provision) -> str:
+    """The name of a provision in citations: 학칙 제21조, 학칙 부칙."""
     if provision.kind == "addendum":
         return f"{regulation.name} {ADDENDUM}"
     number = article_number(provision.label) if provision.kind == "article" else None

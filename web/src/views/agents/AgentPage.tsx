@@ -3,7 +3,6 @@ import { useState } from "preact/hooks";
 import { announce } from "../../state/announce";
 import { useResource } from "../../state/resource";
 import { href, navigate, route } from "../../state/router";
-import { mayAs } from "../../state/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
@@ -21,7 +20,7 @@ import styles from "./Agents.module.css";
 
 export function AgentPage({ id }: { id: string }) {
   const agent = useResource((signal) => api.get("/agents/{agent_id}", { path: { agent_id: id }, signal }), [id]);
-  const editing = route.value.path[1] === "edit" && mayAs("editor");
+  const editing = route.value.path[1] === "edit";
   return (
     <Page title={agent.data?.name ?? t("page.title")}>
       <p class={styles.row}>
@@ -55,14 +54,10 @@ function Overview({ agent }: { agent: Agent }) {
       )}
       <div class={styles.row}>
         <a href={href("ask", { query: new URLSearchParams({ agent: agent.agent_id }) })}>{t("page.askView")}</a>
-        {mayAs("editor") && (
-          <>
-            <a href={linkTo(agent.agent_id, "edit")}>{t("page.edit")}</a>
-            <Button danger icon="trash" aria-haspopup="dialog" onClick={() => setDeleting(true)}>
-              {t("page.delete")}
-            </Button>
-          </>
-        )}
+        <a href={linkTo(agent.agent_id, "edit")}>{t("page.edit")}</a>
+        <Button danger icon="trash" aria-haspopup="dialog" onClick={() => setDeleting(true)}>
+          {t("page.delete")}
+        </Button>
       </div>
       <Segmented
         label={t("page.part")}

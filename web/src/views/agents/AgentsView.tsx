@@ -1,7 +1,6 @@
 /** Agents: question answering that is limited to branches of the category tree, each with its own options. */
 import { useResource } from "../../state/resource";
 import { href, route } from "../../state/router";
-import { mayAs } from "../../state/session";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { DataTable } from "../../parts/DataTable";
@@ -17,20 +16,20 @@ import styles from "./Agents.module.css";
 
 export default function AgentsView() {
   const id = route.value.path[0];
-  if (id === "new" && mayAs("editor")) return <NewAgent />;
-  return id && id !== "new" ? <AgentPage key={id} id={id} /> : <AgentList />;
+  if (id === "new") return <NewAgent />;
+  return id ? <AgentPage key={id} id={id} /> : <AgentList />;
 }
 
 function AgentList() {
   const { offset } = address.read();
   const agents = useResource((signal) => api.get("/agents", { query: { limit: PAGE, offset }, signal }), [offset]);
-  const create = mayAs("editor") && <a href={href("agents", { path: ["new"] })}>{t("agents.create")}</a>;
+  const create = <a href={href("agents", { path: ["new"] })}>{t("agents.create")}</a>;
   return (
     <Page title={t("agents.title")} lead={t("agents.lead")} actions={create}>
       <Loaded resource={agents} lines={5}>
         {({ agents: rows, total }) =>
           total === 0 ? (
-            <Empty title={t("agents.none")} text={t(mayAs("editor") ? "agents.noneHelp" : "agents.noneReader")} />
+            <Empty title={t("agents.none")} text={t("agents.noneHelp")} />
           ) : (
             <>
               <AgentTable rows={rows} />

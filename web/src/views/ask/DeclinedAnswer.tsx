@@ -2,7 +2,7 @@
 import { href } from "../../state/router";
 import { Button } from "../../parts/Button";
 import { languageOf } from "../../text/language";
-import { address } from "./state";
+import { address, ANYWHERE } from "./state";
 import { t } from "./text";
 import type { Answer, Turn } from "./turn";
 import { newConversationId } from "./turns";
@@ -12,9 +12,9 @@ type Declined = NonNullable<Answer["declined"]>;
 
 export function DeclinedAnswer({ turn, answer }: { turn: Turn; answer: Answer }) {
   const { declined } = answer;
-  const limited = turn.settings.scope.length > 0 || turn.settings.agent !== "" || turn.settings.as_of !== "";
-  const everywhere = () =>
-    address.set({ q: turn.question, c: newConversationId(), scope: [], agent: "", as_of: "", source: "" });
+  const { scope, agent, as_of, regulation } = turn.settings;
+  const limited = scope.length > 0 || [agent, as_of, regulation].some(Boolean);
+  const everywhere = () => address.set({ q: turn.question, c: newConversationId(), source: "", ...ANYWHERE });
   return (
     <div class={styles.declined}>
       {declined && <Searched declined={declined} />}
@@ -32,11 +32,7 @@ export function DeclinedAnswer({ turn, answer }: { turn: Turn; answer: Answer })
           </ul>
         </>
       )}
-      {limited && (
-        <Button onClick={everywhere}>
-          {t(turn.settings.as_of ? "declined.everywhereToday" : "declined.everywhere")}
-        </Button>
-      )}
+      {limited && <Button onClick={everywhere}>{t(as_of ? "declined.everywhereToday" : "declined.everywhere")}</Button>}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 /** Where to search: categories, an agent and a date. The line shows what is set, the dialog changes it. */
 import { useState } from "preact/hooks";
 import { useResource } from "../../state/resource";
+import { mayAs } from "../../state/session";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { branchAt, documentsIn, type Branch } from "../../parts/branches";
@@ -9,7 +10,7 @@ import { Field } from "../../parts/Field";
 import { Empty, Loaded } from "../../parts/States";
 import { TreePicker } from "../../parts/TreePicker";
 import { formatDate } from "../../text/texts";
-import { address } from "./state";
+import { address, ANYWHERE } from "./state";
 import { t } from "./text";
 import styles from "./Scope.module.css";
 
@@ -18,8 +19,8 @@ const SHOWN_NAMES = 2;
 
 export function Scope() {
   const [open, setOpen] = useState(false);
-  const { scope, agent, as_of } = address.read();
-  const agents = useAgents(open || agent !== "");
+  const { scope, agent, as_of, regulation } = address.read();
+  const agents = useAgents(mayAs("reader") && (open || agent !== ""));
   const name = agents.data?.agents.find((candidate) => candidate.agent_id === agent)?.name ?? agent;
   const clear = (change: Parameters<typeof address.set>[0]) => address.set(change, { replace: true });
   return (
@@ -32,6 +33,13 @@ export function Scope() {
       )}
       {agent && (
         <Chip text={t("scope.agentIs", { name })} remove={t("scope.noAgent")} onRemove={() => clear({ agent: "" })} />
+      )}
+      {regulation && (
+        <Chip
+          text={t("scope.regulationIs", { name: regulation })}
+          remove={t("scope.allRegulations")}
+          onRemove={() => clear({ regulation: "" })}
+        />
       )}
       {as_of && (
         <Chip
@@ -78,7 +86,7 @@ function ScopeDialog({ agents, onClose }: { agents: ReturnType<typeof useAgents>
       onClose={onClose}
       footer={
         <>
-          <Button onClick={() => set({ scope: [], agent: "", as_of: "" })}>{t("scope.reset")}</Button>
+          <Button onClick={() => set(ANYWHERE)}>{t("scope.reset")}</Button>
           <Button kind="main" onClick={onClose}>
             {t("scope.done")}
           </Button>

@@ -26,7 +26,7 @@ function answered(model: string, ...sources: Source[]): Turn {
   return {
     id: 1,
     question: "How long?",
-    settings: { scope: [], agent: "", as_of: "" },
+    settings: { scope: [], agent: "", as_of: "", regulation: "" },
     state: "done",
     text: model ? "Two terms. [1]" : "Quotation 1. [1]",
     step: "",

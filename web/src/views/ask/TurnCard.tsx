@@ -1,6 +1,6 @@
 /** A question with its answer: while it is written, when it is there, and when it failed. */
 import { href } from "../../state/router";
-import { mayAs } from "../../state/session";
+import { mayAs, mayOpen } from "../../state/session";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { Failure } from "../../parts/States";
@@ -95,7 +95,7 @@ function Actions({ turn, last }: { turn: Turn; last: boolean }) {
           {t("ask.retry")}
         </Button>
       )}
-      {traceId && mayAs("reader") && (
+      {traceId && mayOpen("trace") && (
         <a class={styles.link} href={href("trace", { path: [traceId] })}>
           {t("ask.trace")}
         </a>

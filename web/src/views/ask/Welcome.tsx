@@ -1,7 +1,7 @@
 /** Before the first question: the name and greeting of the service, example questions, and what there is to ask about. */
 import { useResource } from "../../state/resource";
 import { href } from "../../state/router";
-import { caller, mayAs } from "../../state/session";
+import { caller, mayOpen } from "../../state/session";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { language, languageOf } from "../../text/language";
@@ -22,7 +22,7 @@ export function Welcome() {
         <h1 lang={name ? languageOf(name) : undefined}>{name || t("ask.title")}</h1>
         <p lang={data?.greeting ? languageOf(data.greeting) : undefined}>{data?.greeting || t("ask.lead")}</p>
         {data?.documents === 0 && <p>{t("ask.noDocuments")}</p>}
-        {data?.documents === 0 && mayAs("editor") && <a href={href("documents")}>{t("ask.addDocuments")}</a>}
+        {data?.documents === 0 && mayOpen("documents") && <a href={href("documents")}>{t("ask.addDocuments")}</a>}
       </header>
       {data && data.examples.length > 0 && <Examples of={data} />}
       {data && data.documents > 0 && (

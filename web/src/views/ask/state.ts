@@ -10,13 +10,18 @@ export const address = queryState({
   scope: categories(),
   agent: text(),
   as_of: text(),
+  /** The name of the only regulation to answer from. */
+  regulation: text(),
   /** The open source: number of the turn, dot, number of the source. */
   source: text(),
 });
 
+/** No limit to what answers. */
+export const ANYWHERE: Settings = { scope: [], agent: "", as_of: "", regulation: "" };
+
 export function settingsNow(): Settings {
-  const { scope, agent, as_of } = address.read();
-  return { scope, agent, as_of };
+  const { scope, agent, as_of, regulation } = address.read();
+  return { scope, agent, as_of, regulation };
 }
 
 export function openSource(): { turn: number; number: number } | null {

@@ -119,6 +119,8 @@ const en = {
   "scope.asOfHint": "Regulations as they were on this day. Empty: today.",
   "scope.asOfIs": "As of {date}",
   "scope.today": "As of today",
+  "scope.regulationIs": "Only {name}",
+  "scope.allRegulations": "Search beyond this regulation",
   "scope.reset": "Reset",
   "scope.done": "Done",
 
@@ -260,6 +262,8 @@ const ko: Record<keyof typeof en, string> = {
   "scope.asOfHint": "그날의 규정으로 답합니다. 비우면 오늘입니다.",
   "scope.asOfIs": "{date} 기준",
   "scope.today": "오늘 기준",
+  "scope.regulationIs": "{name}에서만",
+  "scope.allRegulations": "이 규정 밖에서도 찾기",
   "scope.reset": "초기화",
   "scope.done": "완료",
 

@@ -6,6 +6,7 @@ export interface Settings {
   scope: string[][];
   agent: string;
   as_of: string;
+  regulation: string;
 }
 
 export type Source = components["schemas"]["SourceShape"];

@@ -3,7 +3,7 @@ import { session } from "../../state/session";
 import type { Answer } from "./turn";
 import { newConversationId, reset, retry, show, shown, stop, vote } from "./turns";
 
-const SETTINGS = { scope: [["A", "B"]], agent: "", as_of: "2024-03-01" };
+const SETTINGS = { scope: [["A", "B"]], agent: "", as_of: "2024-03-01", regulation: "학칙" };
 const ANSWER = {
   response: "Yes. [1]",
   sources: [{ number: 1, quote: "Yes." }],
@@ -46,7 +46,11 @@ test("a question in a new conversation is asked at once, with scope and date", a
   expect(body).toMatchObject({
     message: "May I?",
     conversation_id: id,
-    context: { taxonomy_paths: [["A", "B"]], as_of: "2024-03-01" },
+    context: {
+      taxonomy_paths: [["A", "B"]],
+      as_of: "2024-03-01",
+      filters: { metadata: { regulation: "학칙" } },
+    },
   });
   expect(shown.value.turns).toMatchObject([{ question: "May I?", state: "done", text: "Yes. [1]" }]);
 });
@@ -173,7 +177,15 @@ test("an answer that another question replaces neither stops nor writes into it"
 test("without a key the page sends the earlier turns itself, and asks for no stored conversation", async () => {
   session.value = {
     state: "open",
-    caller: { name: "public", role: "public", scope: ["A"], local: false, provider: null, pageName: "" },
+    caller: {
+      name: "public",
+      role: "public",
+      scope: ["A"],
+      local: false,
+      regulations: true,
+      provider: null,
+      pageName: "",
+    },
   };
   const fetched = answering(streamed(events(["done", ANSWER])), streamed(events(["done", ANSWER])));
   const id = newConversationId();

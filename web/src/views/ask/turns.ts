@@ -165,6 +165,7 @@ function requestOf(question: string, conversation: string, settings: Settings): 
     context: {
       ...(settings.scope.length > 0 && { taxonomy_paths: settings.scope }),
       ...(settings.as_of && { as_of: settings.as_of }),
+      ...(settings.regulation && { filters: { metadata: { regulation: settings.regulation } } }),
     },
   };
 }

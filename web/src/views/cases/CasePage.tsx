@@ -67,7 +67,7 @@ export function CasePage({ id }: { id: string }) {
               </section>
               <CaseFacts shown={shown} />
               {mayAs("admin") && <History id={id} />}
-              {mayAs("editor") && <Actions shown={shown} onChanged={resource.reload} />}
+              <Actions shown={shown} onChanged={resource.reload} />
             </article>
           )}
         </Loaded>

@@ -5,7 +5,7 @@ import { pathText } from "../../text/path-text";
 import { announce } from "../../state/announce";
 import { useResource } from "../../state/resource";
 import { href, navigate } from "../../state/router";
-import { mayAs } from "../../state/session";
+import { mayAs, mayOpen } from "../../state/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
@@ -92,12 +92,16 @@ function Actions({ document }: { document: Document }) {
   const [asking, setAsking] = useState(false);
   return (
     <>
-      <a class={styles.action} href={href("documents")}>
-        {t("document.all")}
-      </a>
-      <a class={styles.action} href={href("search", { query: { why: document.document_id } })}>
-        {t("document.why")}
-      </a>
+      {mayOpen("documents") && (
+        <a class={styles.action} href={href("documents")}>
+          {t("document.all")}
+        </a>
+      )}
+      {mayOpen("search") && (
+        <a class={styles.action} href={href("search", { query: { why: document.document_id } })}>
+          {t("document.why")}
+        </a>
+      )}
       <CopyButton small={false} text={() => document.document_id} label={t("document.copyId")} />
       {mayAs("editor") && (
         <Button kind="bare" danger icon="trash" aria-haspopup="dialog" onClick={() => setAsking(true)}>

@@ -3,7 +3,6 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
 import { usePaged } from "../../state/paged";
 import { href } from "../../state/router";
-import { mayAs } from "../../state/session";
 import { useMedia } from "../../state/use-media";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
@@ -39,7 +38,6 @@ export function DocumentsPage() {
     },
     [written.value, q, branch, type, sort],
   );
-  const mayAdd = mayAs("editor");
   const selects = q !== "" || branch !== "" || type !== "";
   const lead =
     documents.total === undefined
@@ -48,7 +46,7 @@ export function DocumentsPage() {
         (pending ? ` ${t("documents.vectors", { n: pending })}` : "");
   return (
     <Page title={t("documents.title")} lead={lead} fill>
-      {mayAdd ? <UploadPanel /> : documents.total !== 0 && <p>{t("documents.readOnly")}</p>}
+      <UploadPanel />
       <JobsPart />
       {(selects || documents.total !== 0) && <ListTools />}
       {documents.problem ? (
@@ -62,7 +60,7 @@ export function DocumentsPage() {
           </Button>
         </Empty>
       ) : documents.total === 0 ? (
-        <Empty title={t("documents.none")} text={t(mayAdd ? "documents.noneAdd" : "documents.noneScope")} />
+        <Empty title={t("documents.none")} text={t("documents.noneAdd")} />
       ) : (
         <List key={[q, branch, type, sort].join("\n")} documents={documents} total={documents.total} />
       )}

@@ -9,7 +9,6 @@ import { ProblemText, Said } from "../../parts/Statements";
 import { announce } from "../../state/announce";
 import { useResource } from "../../state/resource";
 import { href } from "../../state/router";
-import { mayAs } from "../../state/session";
 import { endedSince, isOpen, nameOf, readJobs, reasonsOf, stateOf, type Job } from "./jobs";
 import { t } from "./text";
 import { written } from "./uploads";
@@ -103,7 +102,7 @@ function Row({ job, onChange }: RowProps) {
         {total > 0 && isOpen(job) && <Meter value={done} max={total} />}
         {total > 0 && state !== "failed" && <span>{`${done}/${total}`}</span>}
         <Badge tone={TONES[state]}>{stateOf(job)}</Badge>
-        {mayAs("editor") && state === "failed" && (
+        {state === "failed" && (
           <Button
             small
             kind="bare"
@@ -112,7 +111,7 @@ function Row({ job, onChange }: RowProps) {
             onClick={() => void onChange(job, "retry")}
           />
         )}
-        {mayAs("editor") && isOpen(job) && (
+        {isOpen(job) && (
           <Button
             small
             kind="bare"

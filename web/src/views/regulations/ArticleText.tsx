@@ -3,13 +3,18 @@ import { useMemo } from "preact/hooks";
 import { CellTable } from "../../parts/CellTable";
 import { segments } from "../../parts/code-points";
 import { partsOf, type Piece } from "../../parts/table-lines";
-import { address, citesAnother, linkToCited, targetsOf, type Citation, type Provision } from "./state";
+import { address, citesAnother, linkToCited, targetsOf, type Provision } from "./state";
 import styles from "./Regulations.module.css";
 
-export function ArticleText({ provision: { name, text, ...provision } }: { provision: Provision }) {
-  const citations = provision.citations.filter((citation) => citesAnother(citation, name));
+type Props = Pick<Provision, "name" | "citations"> & { text: string; marks?: Provision["marks"] };
+
+/** `marks`: its amendment marks, which are left out unless the address asks for them. */
+export function ArticleText({ name, text, citations, marks = [] }: Props) {
+  const others = citations.filter((citation) => citesAnother(citation, name));
   const parts = useMemo(() => partsOf(text, 0), [text]);
-  const cited = (piece: Piece) => <Cited key={piece.start} piece={piece} citations={citations} own={name} />;
+  const cited = (piece: Piece) => (
+    <Cited key={piece.start} piece={piece} citations={others} marks={marks} name={name} />
+  );
   return (
     <div class={styles.section} lang="ko">
       {parts.map((part) =>
@@ -29,21 +34,26 @@ export function ArticleText({ provision: { name, text, ...provision } }: { provi
   );
 }
 
-interface CitedProps {
-  piece: Piece;
-  citations: readonly Citation[];
-  own: string;
-}
+const MARK = "mark";
 
-function Cited({ piece, citations, own }: CitedProps) {
-  const { asOf } = address.read();
-  const spans = citations.map(({ start, end }, index) => ({ start, end, kind: String(index) }));
+function Cited({ piece, citations, marks, name }: { piece: Piece } & Required<Omit<Props, "text">>) {
+  const { asOf, marks: shown } = address.read();
+  const spans = [
+    ...citations.map(({ start, end }, index) => ({ start, end, kind: String(index) })),
+    ...marks.map(([start, end]) => ({ start, end, kind: MARK })),
+  ];
   return (
     <>
       {segments(piece.text, spans, piece.start).map(({ text, start, kinds }) => {
+        if (kinds.includes(MARK))
+          return shown ? (
+            <span key={start} class={styles.mark}>
+              {text}
+            </span>
+          ) : null;
         const citation = citations[Number(kinds[0] ?? -1)];
         if (!citation) return text;
-        const [target] = targetsOf(citation, own);
+        const [target] = targetsOf(citation, name);
         return target ? (
           <a key={start} class={styles.cited} href={linkToCited(target, asOf)} data-kind={citation.kind}>
             {text}

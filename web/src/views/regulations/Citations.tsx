@@ -19,11 +19,12 @@ export function ProvisionLink({ name, within = "" }: { name: string; within?: st
   );
 }
 
-export function Cites({ provision }: { provision: Provision }) {
+/** `of`: the regulation of the provision. */
+export function Cites({ provision, of }: { provision: Provision; of: string }) {
   const citations = provision.citations.filter((citation) => citesAnother(citation, provision.name));
   return (
     <section class={styles.section}>
-      <h3>{t("cites.title")}</h3>
+      <p class={styles.name}>{t("cites.title")}</p>
       {citations.length === 0 ? (
         <p class={styles.small}>{t("cites.none")}</p>
       ) : (
@@ -33,7 +34,7 @@ export function Cites({ provision }: { provision: Provision }) {
               <q lang="ko">{citation.text}</q>
               <span class={styles.links}>
                 {targetsOf(citation, provision.name).map((target) => (
-                  <ProvisionLink key={target} name={target} within={provision.regulation} />
+                  <ProvisionLink key={target} name={target} within={of} />
                 ))}
                 {isUnlinked(citation.kind) && (
                   <Badge tone={citation.kind === "external-law" ? "neutral" : "bad"}>
@@ -62,7 +63,7 @@ export function CitedBy({ name }: { name: string }) {
   );
   return (
     <section class={styles.section}>
-      <h3>{t("citedBy.title")}</h3>
+      <p class={styles.name}>{t("citedBy.title")}</p>
       <Loaded resource={citations} lines={2}>
         {({ citations: rows, total }) =>
           rows.length === 0 ? (

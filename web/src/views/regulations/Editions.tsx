@@ -3,56 +3,49 @@ import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { segments } from "../../parts/code-points";
-import { Field } from "../../parts/Field";
 import { Empty, Loaded } from "../../parts/States";
 import { formatDate } from "../../text/texts";
-import { address, dayOf, lastTwoDays, type Change, type Outline } from "./state";
+import { DayChoice } from "./DayChoice";
+import { address, dayOf, daysOf, type Change, type Whole } from "./state";
 import { t } from "./text";
 import styles from "./Editions.module.css";
 
 const TONES = { amended: "accent", added: "good", deleted: "bad" } as const;
 
-export function Editions({ outline }: { outline: Outline }) {
+export function Editions({ whole }: { whole: Whole }) {
   const state = address.read();
-  const days = lastTwoDays(outline.editions);
-  const before = state.before || (days?.[0] ?? "");
-  const after = state.after || (days?.[1] ?? "");
-  const whole = dayOf(before) !== null && dayOf(after) !== null;
+  const [last = "", earlier = ""] = daysOf(whole.editions);
+  const before = dayOf(state.before) ?? earlier;
+  const after = dayOf(state.after) ?? last;
+  const days = daysOf(whole.editions, before, after);
   const diff = useResource(
-    whole
-      ? (signal) => api.get("/regulations/diff", { query: { regulation: outline.name, before, after }, signal })
+    before && after
+      ? (signal) => api.get("/regulations/diff", { query: { regulation: whole.name, before, after }, signal })
       : null,
-    [outline.name, before, after],
+    [whole.name, before, after],
   );
   return (
     <section class={styles.editions} aria-label={t("part.editions")}>
-      <p>
-        {outline.editions.length === 0
-          ? t("editions.undated")
-          : t("editions.days", {
-              days: outline.editions.map(({ effective_from: day }) => (day ? formatDate(day) : "–")).join(" · "),
-            })}
-      </p>
-      <div class={styles.days}>
-        <Field
-          type="date"
-          label={t("editions.before")}
-          value={before}
-          onInput={(value) => address.set({ before: value }, { replace: true })}
-        />
-        <Field
-          type="date"
-          label={t("editions.after")}
-          value={after}
-          onInput={(value) => address.set({ after: value }, { replace: true })}
-        />
-      </div>
-      {whole ? (
+      {days.length > 0 && (
+        <div class={styles.days}>
+          {(["before", "after"] as const).map((side) => (
+            <DayChoice
+              key={side}
+              label={t(`editions.${side}`)}
+              value={side === "before" ? before : after}
+              days={days}
+              textOf={(day) => t("edition.from", { day: formatDate(day) })}
+              onChange={(day) => address.set({ [side]: day }, { replace: true })}
+            />
+          ))}
+        </div>
+      )}
+      {before && after ? (
         <Loaded resource={diff} lines={8}>
           {({ changes, unchanged }) =>
             changes.length === 0 ? (
               <Empty title={t("editions.same")} text={t("editions.sameHelp")}>
-                <OutlineLink />
+                <TextLink />
               </Empty>
             ) : (
               <>
@@ -68,18 +61,15 @@ export function Editions({ outline }: { outline: Outline }) {
           }
         </Loaded>
       ) : (
-        <Empty
-          title={t(days ? "editions.choose" : "editions.single")}
-          text={t(days ? "editions.chooseHelp" : "editions.singleHelp")}
-        >
-          <OutlineLink />
+        <Empty title={t("editions.single")} text={t("editions.singleHelp")}>
+          <TextLink />
         </Empty>
       )}
     </section>
   );
 }
 
-const OutlineLink = () => <a href={address.link({ part: "outline" })}>{t("editions.outline")}</a>;
+const TextLink = () => <a href={address.link({ part: "text" })}>{t("editions.text")}</a>;
 
 function Changed({ change }: { change: Change }) {
   return (

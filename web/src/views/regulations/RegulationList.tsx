@@ -1,13 +1,14 @@
 /** The regulations as they are valid on a day, found by letters of their names or codes. */
 import { useResource } from "../../state/resource";
 import { href } from "../../state/router";
+import { mayOpen } from "../../state/session";
 import { api } from "../../api/client";
-import { DataTable } from "../../parts/DataTable";
 import { Field } from "../../parts/Field";
 import { Segmented } from "../../parts/Segmented";
 import { Empty, Loaded } from "../../parts/States";
 import { Pages } from "./Pages";
-import { address, asOfQuery, linkToRegulation, PAGE } from "./state";
+import { RegulationRow } from "./RegulationRow";
+import { address, asOfQuery, LIST_PAGE } from "./state";
 import { t } from "./text";
 import styles from "./Regulations.module.css";
 
@@ -15,7 +16,7 @@ export function RegulationList() {
   const { asOf, offset, find, order } = address.read();
   const page = useResource(
     (signal) =>
-      api.get("/regulations", { query: { limit: PAGE, offset, name: find, order, ...asOfQuery(asOf) }, signal }),
+      api.get("/regulations", { query: { limit: LIST_PAGE, offset, name: find, order, ...asOfQuery(asOf) }, signal }),
     [asOf, offset, find, order],
   );
   return (
@@ -43,34 +44,12 @@ export function RegulationList() {
           ) : (
             <>
               <p role="status">{t("list.count", { n: total })}</p>
-              <DataTable
-                label={t("list.title")}
-                rows={regulations}
-                keyOf={(row) => row.document_id + row.name}
-                columns={[
-                  {
-                    title: t("list.name"),
-                    render: (row) => (
-                      <a href={linkToRegulation(row.name, asOf)} lang="ko">
-                        {row.name}
-                      </a>
-                    ),
-                  },
-                  { title: t("list.code"), render: (row) => row.code || "–" },
-                  {
-                    title: t("list.contents"),
-                    render: ({ articles, appendices, addenda }) =>
-                      [
-                        t("list.articles", { n: articles }),
-                        appendices > 0 && t("list.appendices", { n: appendices }),
-                        addenda > 0 && t("list.addenda", { n: addenda }),
-                      ]
-                        .filter(Boolean)
-                        .join(" · "),
-                  },
-                ]}
-              />
-              <Pages total={total} />
+              <ul class={styles.list} aria-label={t("list.title")}>
+                {regulations.map((row) => (
+                  <RegulationRow key={row.document_id + row.name} row={row} />
+                ))}
+              </ul>
+              <Pages total={total} size={LIST_PAGE} />
             </>
           )
         }
@@ -92,7 +71,7 @@ function Nothing() {
       {asOf ? (
         <a href={address.link({ asOf: "", offset: 0 })}>{t("list.today")}</a>
       ) : (
-        <a href={href("documents")}>{t("list.documents")}</a>
+        mayOpen("documents") && <a href={href("documents")}>{t("list.documents")}</a>
       )}
     </Empty>
   );

@@ -1,42 +1,24 @@
 import { expect, test } from "vitest";
-import {
-  asOfQuery,
-  citesAnother,
-  dayOf,
-  headingsOf,
-  lastTwoDays,
-  linkToCited,
-  linkToProvision,
-  targetsOf,
-  type Citation,
-  type Listed,
-} from "./state";
+import { asOfQuery, citesAnother, dayOf, daysOf, divisionsOf, linkToCited, targetsOf, type Citation } from "./state";
 
-const provision = (label: string, ...headings: string[]): Listed => ({
-  kind: "article",
-  label,
-  title: "",
-  headings,
-  start: 0,
-  end: 1,
-  chunk_id: "",
-  deleted: false,
-});
+const provision = (label: string, ...headings: string[]) => ({ label, headings });
 const edition = (effective_from: string | null) => ({ document_id: "d", effective_from, superseded_from: null });
 
 test("provisions lie under their parts, chapters and sections in the order of the text", () => {
-  const root = headingsOf([
+  const divisions = divisionsOf([
     provision("제1조", "제1편 총칙", "제1장 목적"),
     provision("제2조", "제1편 총칙", "제1장 목적", "제1절 범위"),
     provision("제3조", "제2편 학사", "제1장 목적"),
+    provision("제4조", "제2편 학사", "제1장 목적"),
     provision("부칙"),
   ]);
-  expect(root.provisions.map(({ label }) => label)).toEqual(["부칙"]);
-  expect(root.children.map(({ title }) => title)).toEqual(["제1편 총칙", "제2편 학사"]);
-  const chapter = root.children[0]?.children[0];
+  expect(divisions.map(({ title }) => title)).toEqual(["제1편 총칙", "제2편 학사", ""]);
+  expect(divisions[2]?.provisions.map(({ label }) => label)).toEqual(["부칙"]);
+  const [chapter] = divisions[0]?.children ?? [];
   expect(chapter?.provisions.map(({ label }) => label)).toEqual(["제1조"]);
   expect(chapter?.children[0]?.provisions.map(({ label }) => label)).toEqual(["제2조"]);
-  expect(root.children[1]?.children[0]?.provisions.map(({ label }) => label)).toEqual(["제3조"]);
+  expect(chapter?.children[0]?.place).toBe("제1편 총칙/제1장 목적/제1절 범위");
+  expect(divisions[1]?.children[0]?.provisions.map(({ label }) => label)).toEqual(["제3조", "제4조"]);
 });
 
 test("only whole days are sent", () => {
@@ -46,29 +28,21 @@ test("only whole days are sent", () => {
   expect(asOfQuery("2024-3")).toEqual({});
 });
 
-test("the last two editions are compared at first", () => {
-  expect(lastTwoDays([edition("2020-01-01"), edition(null), edition("2024-03-01"), edition("2021-03-01")])).toEqual([
-    "2021-03-01",
-    "2024-03-01",
-  ]);
-  expect(lastTwoDays([edition("2020-01-01"), edition("2020-01-01")])).toBeNull();
-});
-
-test("the link to a provision holds its name and the day", () => {
-  expect(decodeURIComponent(linkToProvision("학칙 제21조", "2024-03-01"))).toBe(
-    "#/regulations?at=학칙+제21조&asOf=2024-03-01",
-  );
+test("the days of editions, the newest first, with those that the address names", () => {
+  const editions = [edition("2020-01-01"), edition(null), edition("2024-03-01"), edition("2020-01-01")];
+  expect(daysOf(editions)).toEqual(["2024-03-01", "2020-01-01"]);
+  expect(daysOf(editions, "2021-05-05", "nonsense", "")).toEqual(["2024-03-01", "2021-05-05", "2020-01-01"]);
 });
 
 test.each([
-  ["학칙 제2조제1항", "#/regulations?at=학칙+제2조&asOf=2024-03-01"],
-  ["학칙 제1조–제3조의2", "#/regulations?at=학칙+제1조&asOf=2024-03-01"],
-  ["학칙 제3조의2제1항제2호나목", "#/regulations?at=학칙+제3조의2&asOf=2024-03-01"],
-  ["교원 인사규정 별표 1–별표 3", "#/regulations?at=교원+인사규정+별표+1&asOf=2024-03-01"],
-  ["학칙 부칙 제2조", "#/regulations?at=학칙+부칙&asOf=2024-03-01"],
+  ["학칙 제2조제1항", "#/regulations/학칙?at=제2조&asOf=2024-03-01"],
+  ["학칙 제1조–제3조의2", "#/regulations/학칙?at=제1조&asOf=2024-03-01"],
+  ["학칙 제3조의2제1항제2호나목", "#/regulations/학칙?at=제3조의2&asOf=2024-03-01"],
+  ["교원 인사규정 별표 1–별표 3", "#/regulations/교원 인사규정?at=별표+1&asOf=2024-03-01"],
+  ["학칙 부칙 제2조", "#/regulations/학칙?at=부칙&asOf=2024-03-01"],
   ["학칙 제1장", "#/regulations/학칙?asOf=2024-03-01"],
   ["학칙", "#/regulations/학칙?asOf=2024-03-01"],
-])("a citation of %s leads to its provision or outline", (target, link) => {
+])("a citation of %s leads to its place in the text", (target, link) => {
   expect(decodeURIComponent(linkToCited(target, "2024-03-01"))).toBe(link);
 });
 

@@ -1,26 +1,31 @@
 /**
- * The address of the regulations: #/regulations?asOf=2024-03-01, #/regulations/NAME?part=editions&before=…&after=…,
- * #/regulations?at=NAME%20ARTICLE (an article), #/regulations?show=stale, #/regulations?show=verify.
+ * The address of the regulations: #/regulations?asOf=2024-03-01, #/regulations/NAME?at=ARTICLE (its whole text, at that
+ * article; #/regulations?at=NAME%20ARTICLE is the same), #/regulations/NAME?part=editions&before=…&after=…,
+ * #/regulations?show=stale, #/regulations?show=verify.
  */
 import type { components } from "../../api/schema";
-import { integer, oneOf, queryState, text } from "../../state/query";
+import { flag, integer, oneOf, queryState, text } from "../../state/query";
 import { href } from "../../state/router";
 
 /** What the first page shows. */
 export const SHOWN = ["list", "stale", "verify"] as const;
 /** What the page of a regulation shows. */
-export const PARTS = ["outline", "editions", "stale"] as const;
+export const PARTS = ["text", "editions", "stale"] as const;
 /** Citations of provisions that changed after them, or of provisions that do not exist. */
 export const BROKEN = ["changed", "missing"] as const;
 export const PAGE = 50;
+/** Regulations on one page of their list: those of a whole book. */
+export const LIST_PAGE = 500;
 
 export const address = queryState({
   show: oneOf(SHOWN, "list"),
-  part: oneOf(PARTS, "outline"),
+  part: oneOf(PARTS, "text"),
   broken: oneOf(BROKEN, "changed"),
   asOf: text(),
-  /** A provision by its name in citations, such as 학칙 제21조. */
+  /** What the text is scrolled to: an article, or headings (제2편 학사/제1장 총칙). */
   at: text(),
+  /** Whether the amendment marks in the text are shown. */
+  marks: flag(),
   before: text(),
   after: text(),
   offset: integer(),
@@ -34,10 +39,11 @@ export const address = queryState({
 });
 
 type Schemas = components["schemas"];
-export type Outline = Schemas["OutlineShape"];
-export type Listed = Outline["provisions"][number];
-export type Provision = Schemas["ProvisionShape"];
+export type Whole = Schemas["WholeRegulationShape"];
+export type Provision = Whole["provisions"][number];
+export type ShownProvision = Schemas["ProvisionShape"];
 export type Citation = Provision["citations"][number];
+export type Edition = Whole["editions"][number];
 export type Change = Schemas["ProvisionChangeShape"];
 
 /** A day as the service reads it, or null: an unfinished or impossible one is not sent. */
@@ -53,53 +59,60 @@ export const nameWithin = (name: string, regulation: string): string =>
 
 export const asOfQuery = (asOf: string): { as_of?: string } => (dayOf(asOf) ? { as_of: asOf } : {});
 
-export const linkToRegulation = (name: string, asOf = ""): string =>
-  href("regulations", { path: [name], query: { asOf: asOf || undefined } });
-
-export const linkToProvision = (name: string, asOf = ""): string =>
-  href("regulations", { query: { at: name, asOf: asOf || undefined } });
-
-/** 학칙 제2조제1항 is in 학칙 제2조; 학칙 제1장 and 학칙 are in the outline. */
+/** 학칙 제2조제1항 is in 학칙 제2조; 학칙 제1장 and 학칙 are whole regulations here. */
 const IN_PROVISION = /^(.+?)\s*(제\s?\d+조(?:의\s?\d+)?|별[표지첨][^–]*|부칙)/;
 const DIVISION = /\s*제\s?\d+[편장절관]$/;
 
-/** The link to what a citation means: a provision, or the outline of the regulation. */
-export function linkToCited(target: string, asOf = ""): string {
+/** The regulation of what a citation means, and its provision; "" for the whole regulation. */
+export function placeOf(target: string): [regulation: string, label: string] {
   const [, regulation, label] = IN_PROVISION.exec(target) ?? [];
-  if (regulation && label) return linkToProvision(nameIn(regulation, label.trim()), asOf);
-  return linkToRegulation(target.replace(DIVISION, ""), asOf);
+  return regulation && label ? [regulation, label.trim()] : [target.replace(DIVISION, ""), ""];
 }
 
-export interface Heading {
+/** The link to a place in the text of a regulation; "": its beginning. */
+export const linkToPlace = (regulation: string, at: string, asOf = ""): string =>
+  href("regulations", { path: [regulation], query: { at: at || undefined, asOf: asOf || undefined } });
+
+/** The link to what a citation means. */
+export const linkToCited = (target: string, asOf = ""): string => linkToPlace(...placeOf(target), asOf);
+
+export interface Division<Within> {
   title: string;
-  provisions: Listed[];
-  children: Heading[];
+  /** The titles above it and its own: where a link leads to. */
+  place: string;
+  provisions: Within[];
+  children: Division<Within>[];
 }
 
-/** The provisions under their chapters and sections, in the order of the text. */
-export function headingsOf(provisions: readonly Listed[]): Heading {
-  const root: Heading = { title: "", provisions: [], children: [] };
+/** Neighbouring provisions under their parts, chapters and sections (편, 장, 절), in the order of the text. */
+export function divisionsOf<Within extends { headings: readonly string[] }>(
+  provisions: readonly Within[],
+): Division<Within>[] {
+  const top: Division<Within>[] = [];
   for (const provision of provisions) {
-    let current = root;
-    for (const title of provision.headings) {
-      const last = current.children.at(-1);
-      const next = last?.title === title ? last : { title, provisions: [], children: [] };
-      if (next !== last) current.children.push(next);
-      current = next;
+    const titles = provision.headings.length > 0 ? provision.headings : [""];
+    let within = top;
+    for (const [depth, title] of titles.entries()) {
+      let last = within.at(-1);
+      if (last?.title !== title) {
+        last = { title, place: titles.slice(0, depth + 1).join("/"), provisions: [], children: [] };
+        within.push(last);
+      }
+      if (depth === titles.length - 1) last.provisions.push(provision);
+      within = last.children;
     }
-    current.provisions.push(provision);
   }
-  return root;
+  return top;
 }
 
-/** The name of a provision in citations. */
-export const nameIn = (regulation: string, label: string): string => `${regulation} ${label}`;
+/** Its number and title: 제21조 (학위의 수여). */
+export const headOf = ({ label, title }: { label: string; title: string }): string =>
+  title ? `${label} (${title})` : label;
 
-/** The days to compare when the address has none: the last two days on which an edition became valid. */
-export function lastTwoDays(editions: Outline["editions"]): [string, string] | null {
-  const days = [...new Set(editions.map((edition) => edition.effective_from ?? ""))].filter(Boolean).sort();
-  const [before, after] = days.slice(-2);
-  return before && after ? [before, after] : null;
+/** The days on which an edition became valid, the newest first, with those of the address. */
+export function daysOf(editions: readonly Edition[], ...chosen: readonly string[]): string[] {
+  const days = [...editions.map((edition) => edition.effective_from ?? ""), ...chosen.filter(dayOf)];
+  return [...new Set(days)].filter(Boolean).sort().reverse();
 }
 
 /** The provisions that a citation means, without the one that it is in. */

@@ -122,6 +122,7 @@ class SessionShape(BaseModel):
     )
     page_name: str = Field(description="Name of the service on its web page; empty when it is not set.")
     page_colour: str = Field(description="Colour of its web page as #rrggbb; empty when it is not set.")
+    regulations: bool = Field(description="Whether a document that you may see is a regulation.")
 
 
 @session_router.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
@@ -188,4 +189,5 @@ async def _session(request: Request, caller: Caller, signed_in: SignedIn | None)
         provider=provider,
         page_name=presentation.name,
         page_colour=presentation.colour,
+        regulations=await app.regulations.exist(scope=caller.access),
     )

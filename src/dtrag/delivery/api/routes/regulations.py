@@ -10,7 +10,14 @@ from pydantic import BaseModel, Field
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.lexicon_entry import LexiconEntry
-from dtrag.core.provisions import ProvisionCitation, RegulationOutline, RegulationSummary, ShownProvision, listed
+from dtrag.core.provisions import (
+    ProvisionCitation,
+    RegulationOutline,
+    RegulationSummary,
+    ShownProvision,
+    WholeRegulation,
+    listed,
+)
 from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.verification import Verification
 from dtrag.delivery.api.audited import add_subjects
@@ -38,6 +45,9 @@ AsOfDay = Annotated[
 OnlyRegulation = Annotated[
     str | None,
     Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
+]
+OneRegulation = Annotated[
+    str, Query(max_length=MAX_REFERENCE, description="Name or code of the regulation.", examples=["학칙"])
 ]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")]
 
@@ -143,14 +153,17 @@ async def show(
     return shown
 
 
+@router.get("/regulations/text", responses=failures(404, 422, 503), dependencies=BROWSE)
+async def text(request: Request, regulation: OneRegulation, as_of: AsOfDay = None) -> WholeRegulation:
+    """The whole text of a regulation, provision by provision, with its citations, and its editions."""
+    regulations, scope = app_of(request).regulations, caller_of(request).access
+    read = await _admitted(request, lambda: regulations.text(regulation, scope=scope, as_of=as_of))
+    add_subjects(request, dict.fromkeys([read.document_id, *(each.document_id for each in read.provisions)]))
+    return read
+
+
 @router.get("/regulations/outline", responses=failures(404, 422, 503), dependencies=BROWSE)
-async def outline(
-    request: Request,
-    regulation: Annotated[
-        str, Query(max_length=MAX_REFERENCE, description="Name or code of the regulation.", examples=["학칙"])
-    ],
-    as_of: AsOfDay = None,
-) -> RegulationOutline:
+async def outline(request: Request, regulation: OneRegulation, as_of: AsOfDay = None) -> RegulationOutline:
     """The provisions of a regulation under their chapters and sections, and its editions."""
     regulations, scope = app_of(request).regulations, caller_of(request).access
     read = await _admitted(request, lambda: regulations.outline(regulation, scope=scope, as_of=as_of))
