@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 from starlette.types import ASGIApp
 
+from dtrag.core.chat import BOUNDARY
 from dtrag.isolation.library import SERVER_FOLDER, Visitor, Vocabulary
 from dtrag.settings import set_feature_flag
 
@@ -36,7 +37,6 @@ _TIMES = frozenset(
 _TIME_ENDINGS = ("_time", "_ms", "_at")
 _DEGRADED = re.compile(r'"degraded": ?\[(?!\])|"status": ?"(?:degraded|unhealthy)"')
 """A part of an answer that was left out, or a check of /health that may have taken too long."""
-_FENCE = re.compile(r"~~~[0-9a-f]{16}~~~")
 _HEADERS = frozenset({"content-type", "www-authenticate", "location", "etag", "allow", "cache-control", "vary"})
 """Headers whose values are compared; for others only the names."""
 _JSON = "application/json"
@@ -159,7 +159,7 @@ class Visit:
 
     def _without_ids(self, text: str) -> str:
         """The text with ids numbered in order of appearance, and times and random delimiters replaced."""
-        text = _FENCE.sub("<fence>", _MOMENT.sub("<moment>", text))
+        text = BOUNDARY.sub("<fence>", _MOMENT.sub("<moment>", text))
         return _ID.sub(lambda match: self._ids.setdefault(match[0], f"<id {len(self._ids)}>"), text)
 
 
