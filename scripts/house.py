@@ -359,7 +359,7 @@ class Figure:
 
 
 FIGURES = (
-    Figure("python-files", python_files, 508),
+    Figure("python-files", python_files, 511),
     Figure("python-lines", python_lines, 102_250),
     Figure("code-lines", code_lines, 65_300),
     Figure("sql-lines", lines_of(".sql"), 4_225),

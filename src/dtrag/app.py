@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from dtrag import current_app
-from dtrag.adapters.answer_key import text_key
+from dtrag.adapters.answer_key import answer_seed, text_key
+from dtrag.adapters.answer_signature import signed
 from dtrag.adapters.embedders.factory import CachedEmbedder
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
@@ -333,6 +334,7 @@ class App:
             self.index,
             record,
             self.audit.newest,
+            lambda payload: signed(payload, answer_seed(settings)),
             mask=self.personal_data.masked,
         )
         self.agents = Agents(

@@ -218,8 +218,8 @@ class Settings:
     )
     answer_key: str | None = _setting(
         None,
-        "Secret of 64 hexadecimal digits by which questions of traces are hashed; not set: the file answer-key of the "
-        "data folder, made when it is first needed. Services of one database need the same.",
+        "Secret of 64 hexadecimal digits that signs bundles of answers and hashes their questions; not set: the file "
+        "answer-key of the data folder, made when it is first needed. Services of one database need the same.",
         secret=True,
     )
     conversation_days: int = _setting(90, "Days that a conversation is kept after its last question; 0 for no limit.")

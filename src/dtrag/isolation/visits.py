@@ -31,9 +31,10 @@ _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 _TIMES = frozenset(
     "latency seconds elapsed created stages step_timings documents_per_second meets_target cache_hit started "
-    "request_id correlation_id".split()
+    "request_id correlation_id signature record_hash scope_hash".split()
 )
-"""Fields with durations, times, cache hits and request ids, beside those that end as `_TIME_ENDINGS`."""
+"""Fields with durations, times, cache hits, request ids, signatures and salted hashes, beside those that end as
+`_TIME_ENDINGS`."""
 _TIME_ENDINGS = ("_time", "_ms", "_at")
 _DEGRADED = re.compile(r'"degraded": ?\[(?!\])|"status": ?"(?:degraded|unhealthy)"')
 """A part of an answer that was left out, or a check of /health that may have taken too long."""

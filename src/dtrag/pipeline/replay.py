@@ -16,7 +16,8 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.audit_chain import AuditRow
 from dtrag.core.access.filter_attacks import PATH_KEYS
 from dtrag.core.access.scope import Access, Intersection, Scope, Viewer, scope_rows
-from dtrag.core.answer_record import AnswerRecord
+from dtrag.core.answer_bundle import FORMAT, Bundle
+from dtrag.core.answer_record import AnswerRecord, content_hash
 from dtrag.core.answers.replay import TEXT_ERASED, Present, Replay, aspects, is_same, reasons
 from dtrag.core.trace import Trace
 from dtrag.errors import Conflict, InvalidInput
@@ -53,6 +54,7 @@ class Replays:
     index: DocumentIndex
     record: Recorder
     lines: AuditLines
+    sign: Callable[[Mapping[str, Any]], Bundle]
     mask: Callable[[str], str] = lambda text: text
     now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
 
@@ -79,14 +81,7 @@ class Replays:
         self._check_filters(then, filters, run)
         scope, narrowed = await self._scope_of(then, caller.access)
         response, now = await self._answered(run, then, text, filters, scope)
-        await self.record(
-            caller.name,
-            "answers.replay",
-            scope=scope_rows(caller.access),
-            subjects=(str(trace.trace_id),),
-            decision="done",
-            details={},
-        )
+        await self._note("answers.replay", then, caller)
         present = replace(
             await self._present(then, caller.access),
             narrowed=narrowed,
@@ -108,6 +103,107 @@ class Replays:
             earlier_text=trace.answer,
             text=response.text,
             citations=response.citations,
+        )
+
+    async def bundle(
+        self,
+        trace_id: str | uuid.UUID,
+        *,
+        question: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        caller: Caller = LOCAL,
+    ) -> Bundle:
+        """The answer of the trace with its evidence, signed.
+
+        Texts are left out that are not kept or not there any more; `left_out` in the payload names them. With a
+        `question`, an answer whose text is not kept is given again, and is part of the bundle if it is the same.
+        Raises as `replay`, and `MissingExtra`.
+        """
+        trace = await self.traces.get(trace_id, caller=caller)
+        then = trace.record
+        if then is None:
+            raise Conflict("This answer was given by an earlier version of dtrag, which recorded nothing to export.")
+        run, text, answer = self.run(), trace.question, trace.answer
+        if question is not None:
+            text, _ = self._question_of(trace, then, question, run)
+            self._check_filters(then, filters, run)
+            if not answer:
+                scope, _ = await self._scope_of(then, caller.access)
+                response, now = await self._answered(run, then, text, filters, scope)
+                answer = response.text if now.text == then.text else ""
+        quotes = await self._quotes(then, caller.access)
+        line = await self.line_of(then) if caller.may("admin") and not caller.access.grants else None
+        confirmed = line is not None and line.entry.details["record"] == then.digest()
+        audit = {"number": line.number, "hash": line.hash.hex()} if line is not None and confirmed else None
+        texts = {"question": text, "answer": answer, "audit": audit}
+        texts |= {f"citation {quote.number}": quotes[quote.number] for quote in then.quotes}
+        bundle = self.sign(
+            {
+                "format": FORMAT,
+                "exported_at": self.now().isoformat(),
+                "trace_id": str(then.trace_id),
+                "answered_at": then.created_at.isoformat(),
+                "question": text or None,
+                "answer": answer or None,
+                "answer_hash": then.text,
+                "citations": [
+                    {
+                        "number": quote.number,
+                        "chunk_id": quote.chunk_id,
+                        "start": quote.start,
+                        "end": quote.end,
+                        "hash": quote.quote,
+                        "quote": quotes[quote.number],
+                    }
+                    for quote in then.quotes
+                ],
+                "passages": [
+                    {
+                        "chunk_id": passage.chunk_id,
+                        "hash": passage.text,
+                        "indexed_at": passage.indexed_at,
+                        "effective_from": passage.effective_from,
+                        "superseded_from": passage.superseded_from,
+                    }
+                    for passage in then.passages
+                ],
+                "day": then.day,
+                "tree": then.tree,
+                "scope_hash": content_hash(f"{then.salt} {then.nodes}"),
+                "decision": then.decision,
+                "confidence": float(then.confidence),
+                "answer_confidence": None if then.answer_confidence is None else float(then.answer_confidence),
+                "reasons": list(then.reasons),
+                "model": then.model,
+                "calls": [{"step": call.step, "model": call.model, "prompt": call.prompt} for call in then.calls],
+                "record_hash": then.digest(),
+                "audit": audit,
+                "left_out": [name for name, text in texts.items() if not text],
+            }
+        )
+        await self._note("answers.export", then, caller)
+        return bundle
+
+    async def _quotes(self, then: AnswerRecord, access: Access) -> dict[int, str | None]:
+        """Number of a citation -> its text; None where it is not that of then, or not visible any more."""
+        taxonomy = (await self.index.snapshot()).taxonomy
+        scope = access.resolved(taxonomy).at(datetime.date.fromisoformat(then.day))
+        passages = await self.index.fetch([quote.chunk_id for quote in then.quotes], scope, taxonomy)
+        quotes: dict[int, str | None] = {}
+        for quote in then.quotes:
+            passage = passages.get(quote.chunk_id)
+            text = "" if passage is None else passage.text[quote.start - passage.start : quote.end - passage.start]
+            quotes[quote.number] = text if content_hash(text) == quote.quote else None
+        return quotes
+
+    async def _note(self, action: str, then: AnswerRecord, caller: Caller) -> None:
+        await self.record(
+            caller.name,
+            action,
+            scope=scope_rows(caller.access),
+            subjects=(str(then.trace_id),),
+            decision="done",
+            details={},
         )
 
     async def confirmation(self, record: AnswerRecord) -> Literal["confirmed", "altered", "not_audited"]:

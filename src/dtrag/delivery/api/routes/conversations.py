@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field, PlainSerializer
 
+from dtrag.core.answer_bundle import Bundle
 from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.answers.replay import Replay
 from dtrag.core.conversation import Conversation, Turn
@@ -188,3 +189,19 @@ async def replay(request: Request, trace_id: str, body: ReplayBody) -> Replay:
     replayed = await until_gone(request, service_of(request).in_flight, work)
     add_subjects(request, [replayed.trace_id])
     return replayed
+
+
+@trace_router.post(
+    "/traces/{trace_id}/bundle",
+    response_model=Bundle,
+    responses={**_REPLAY_FAILURES, **failures(501)},
+    dependencies=READ,
+)
+async def bundle(request: Request, trace_id: str, body: ReplayBody) -> Response:
+    """The answer with its evidence as one signed file, for `dtrag verify`; texts that are not kept are left out."""
+    caller = caller_of(request)
+    await refuse_bypass(request, body.filters, caller)
+    work = app_of(request).replays.bundle(trace_id, question=body.question, filters=body.filters, caller=caller)
+    exported = await until_gone(request, service_of(request).in_flight, work)
+    add_subjects(request, [str(exported.payload["trace_id"])])
+    return Response(exported.written(), media_type="application/json")
