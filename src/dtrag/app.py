@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 import unicodedata
 import uuid
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from dtrag import current_app
+from dtrag.adapters.answer_key import answer_seed, text_key
+from dtrag.adapters.answer_signature import signed
 from dtrag.adapters.embedders.factory import CachedEmbedder
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
@@ -88,6 +91,7 @@ from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate.engine import debate_policy
 from dtrag.pipeline.execution import AnswerOptions, Pipeline
+from dtrag.pipeline.replay import Replays
 from dtrag.pipeline.run_context import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.pipeline.traces import Traces
@@ -304,6 +308,8 @@ class App:
             policy=policy_of(settings.decision),
             admission=Admission.of(settings),
             recording=self.traces.recording(),
+            identity=self.identity(),
+            text_key=functools.cache(partial(text_key, settings)),
             learning=self.learning,
             reuse=self.reuse,
             on_debate=self._on_debate,
@@ -316,16 +322,26 @@ class App:
             record,
         )
         self.case_auditor = CaseAuditor(self.case_store, self.index, stores.keys, stores.agents)
+        keep = None if settings.traces == "off" else self.traces.keep
         self.pipeline = pipeline_type(settings.pipeline)(
-            lambda: self.run, self.traces.keep, self.retention.remember, self.personal_data.masked
+            lambda: self.run, keep, self.retention.remember, self.personal_data.masked
         )
         self.public_pipeline: Pipeline | None = None
         if (public := self.public) is not None:
             self.public_pipeline = pipeline_type(settings.pipeline)(
                 lambda: public.restricted(self.run),
-                lambda trace: self.traces.keep(trace.without_text()),
+                None if keep is None else lambda trace: self.traces.keep(trace.without_text()),
                 mask=self.personal_data.masked,
             )
+        self.replays = Replays(
+            self.traces,
+            lambda: self.run,
+            self.index,
+            record,
+            self.audit.newest,
+            lambda payload: signed(payload, answer_seed(settings)),
+            mask=self.personal_data.masked,
+        )
         self.agents = Agents(
             stores.agents,
             self.index,
@@ -758,16 +774,26 @@ class App:
 
     def evaluation_run(self, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: str) -> EvaluationRun:
         """The run of this app: its models and what else changes results."""
+        identity = self.identity()
         settings = {
-            "analyzer": self.analyzer.id,
-            "embedder": self.embedder.id if self.embedder is not None else "none",
-            "reranker": self.reranker.id if self.reranker is not None else "none",
+            **{name: identity[name] for name in ("analyzer", "embedder", "reranker")},
             "model": self.model.id if self.model is not None else "none",
-            "regulations": self.settings.regulations,
+            "regulations": identity["regulations"],
             "judge": self.judge.id,
             **more,
         }
         return EvaluationRun(kind, dataset, __version__, settings, tuple(rows))
+
+    def identity(self) -> dict[str, str]:
+        """What decides answers beside the documents and the language model: version, models of the search, settings."""
+        return {
+            "version": __version__,
+            "analyzer": self.analyzer.id,
+            "embedder": self.embedder.id if self.embedder is not None else "none",
+            "reranker": self.reranker.id if self.reranker is not None else "none",
+            "regulations": self.settings.regulations,
+            "vector_weight": str(self.settings.vector_weight),
+        }
 
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
         """Rebuild the index from the stored texts with the current analyzer; returns the documents.

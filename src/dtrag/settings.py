@@ -216,6 +216,12 @@ class Settings:
     trace_text: str = _setting(
         "off", "on or off: whether traces contain questions, answers, prompts and replies besides times and counts."
     )
+    answer_key: str | None = _setting(
+        None,
+        "Secret of 64 hexadecimal digits that signs bundles of answers and hashes their questions; not set: the file "
+        "answer-key of the data folder, made when it is first needed. Services of one database need the same.",
+        secret=True,
+    )
     conversation_days: int = _setting(90, "Days that a conversation is kept after its last question; 0 for no limit.")
     rate_per_minute: int = _setting(
         600, "Requests per minute of a key over HTTP, unless the key was created with another rate."

@@ -51,7 +51,8 @@ async def test_an_answer_with_its_sources(built: House) -> None:
     assert about["tokens"] == about["cost"] == 0
     await built.app.audit.newest()
     lines = [line for line in await built.audited() if line["action"] == "POST /chat/run"]
-    assert lines[-1]["subjects"] == list(dict.fromkeys(source["document_id"] for source in body["sources"]))
+    cited = dict.fromkeys(source["document_id"] for source in body["sources"])
+    assert lines[-1]["subjects"] == [*cited, about["trace_id"]]
 
 
 async def test_a_turn_and_its_trace_are_one_transaction_before_the_reply_ends(built: House) -> None:
@@ -153,4 +154,5 @@ async def test_a_stream_has_the_answer_of_run(built: House) -> None:
     assert done.keys() == plain.keys()
     await built.app.audit.newest()
     noted = [line for line in await built.audited() if line["action"] == "POST /chat/stream answered"]
-    assert noted[-1]["subjects"] == list(dict.fromkeys(source["document_id"] for source in done["sources"]))
+    cited = dict.fromkeys(source["document_id"] for source in done["sources"])
+    assert noted[-1]["subjects"] == [*cited, done["metadata"]["trace_id"]]

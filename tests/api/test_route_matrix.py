@@ -158,6 +158,8 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/evaluations/{run_id}"): Described("admin", own=404, whole_tree=True),
     ("GET", "/traces"): Described("read"),
     ("GET", "/traces/{trace_id}"): Described("read", own=404),
+    ("POST", "/traces/{trace_id}/replay"): Described("read", sent={}, own=404),
+    ("POST", "/traces/{trace_id}/bundle"): Described("read", sent={}, own=404),
     ("GET", "/tools"): Described("read"),
     ("POST", "/tools/{name}/approve"): Described("admin", sent={"fingerprint": "0" * 64}, own=404, whole_tree=True),
     ("DELETE", "/tools/{name}/approve"): Described("admin", own=404, whole_tree=True),

@@ -5,6 +5,7 @@ Such text is data, never instructions: it is fenced by random delimiter lines th
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Literal
@@ -53,6 +54,10 @@ class Reply:
     model: str
     usage: Usage
     finished: bool = True
+
+
+BOUNDARY = re.compile("~~~[0-9a-f]{16}~~~")
+"""What `boundary` makes."""
 
 
 def boundary() -> str:

@@ -637,6 +637,8 @@ class Answer:
     answer_confidence: float | None = None
     """The probability that the quotations are the answer, in [0, 1]: it decides between answer and review. Null for the
     answer of a language model, for a provision that the question names, and without an answer."""
+    record_digest: str = field(default="", metadata=INTERNAL)
+    """The digest of what its trace records; empty without a trace."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", text_of(self.reason_statements))
@@ -646,6 +648,16 @@ class Answer:
     def document_ids(self) -> list[str]:
         """The documents that it cites."""
         return list(dict.fromkeys(citation.document_id for citation in self.citations))
+
+    @property
+    def audited_ids(self) -> list[str]:
+        """The ids in a line of the audit log about it: the cited documents, and its trace."""
+        return [*self.document_ids, *([self.trace_id] if self.record_digest else ())]
+
+    @property
+    def audited_details(self) -> dict[str, str]:
+        """What the line has beside them: the digest by which a replay recognises the record of the answer."""
+        return {"record": self.record_digest} if self.record_digest else {}
 
     def __str__(self) -> str:
         """The answer with its numbered sources; without an answer the reason."""

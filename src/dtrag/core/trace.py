@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from dtrag.core.answer_record import AnswerRecord
 from dtrag.core.response import INTERNAL, response
 from dtrag.core.text.analysis import clean
 
@@ -61,6 +62,8 @@ class CallTrace:
     """The prompt; empty unless texts are stored."""
     reply: str = ""
     """The reply; empty unless texts are stored."""
+    prompt_hash: str = field(default="", metadata=INTERNAL)
+    """SHA-256 of the prompt without its random delimiters; empty in traces of earlier versions."""
     started: float | None = None
     """Seconds since the run began; null in traces of earlier versions."""
 
@@ -106,6 +109,8 @@ class Trace:
     """Ids of the passages that the answer cites."""
     as_of: str = field(default="", metadata=INTERNAL)
     """The day of the question; "" for today's texts."""
+    record: AnswerRecord | None = field(default=None, metadata=INTERNAL)
+    """What a replay compares; None in traces of earlier versions."""
 
     @property
     def troubled(self) -> bool:
@@ -129,6 +134,7 @@ class Trace:
         values["created_at"] = self.created_at.isoformat()
         values["steps"] = [_row(step) for step in self.steps]
         values["calls"] = [_row(call) for call in self.calls]
+        values["record"] = None if self.record is None else self.record.as_dict()
         plain: dict[str, Any] = _plain(values)
         return plain
 
@@ -143,6 +149,7 @@ class Trace:
             "degraded": tuple(row["degraded"]),
             "document_ids": tuple(row["document_ids"]),
             "cited": tuple(row.get("cited", ())),
+            "record": AnswerRecord.from_dict(record) if (record := row.get("record")) else None,
         }
         return cls(**{**row, **parts})
 

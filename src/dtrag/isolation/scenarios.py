@@ -30,6 +30,8 @@ ASK: Route = "POST /ask"
 CHAT: Route = "POST /chat/run"
 COMPLETIONS: Route = "POST /v1/chat/completions"
 RESPONSES: Route = "POST /v1/responses"
+BUNDLE: Route = "POST /traces/{trace_id}/bundle"
+REPLAY: Route = "POST /traces/{trace_id}/replay"
 EMBEDDINGS: Route = "POST /v1/embeddings"
 DOCUMENT: Route = "GET /documents/{document_id}"
 DELETE_DOCUMENT: Route = "DELETE /documents/{document_id}"
@@ -311,12 +313,16 @@ async def tools_of_chat_programs(visit: Visit) -> None:
             await _mcp(visit, "resources/read", agent_id, uri=key)
 
 
-@scenario("GET /traces", "GET /traces/{trace_id}", ASK)
+@scenario("GET /traces", "GET /traces/{trace_id}", REPLAY, BUNDLE, ASK)
 async def tracing(visit: Visit) -> None:
-    """Traces of answers; those of an administrator are not visible."""
-    answered = await visit.send(ASK, {"question": visit.words.question()})
+    """Traces of answers and their replays; those of an administrator are not visible."""
+    question = visit.words.question()
+    answered = await visit.send(ASK, {"question": question})
     for trace_id in (str(answered.get("trace_id")), visit.known("administrator's trace")):
         await visit.send("GET /traces/{trace_id}", trace_id=trace_id)
+        for body in ({"question": question}, {}):
+            await visit.send(REPLAY, body, trace_id=trace_id)
+            await visit.send(BUNDLE, body, trace_id=trace_id)
     for limit in (2, 1_000):
         await visit.send("GET /traces", query=f"?limit={limit}")
 

@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 from starlette.types import ASGIApp
 
+from dtrag.core.chat import BOUNDARY
 from dtrag.isolation.library import SERVER_FOLDER, Visitor, Vocabulary
 from dtrag.settings import set_feature_flag
 
@@ -30,13 +31,13 @@ _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 _TIMES = frozenset(
     "latency seconds elapsed created stages step_timings documents_per_second meets_target cache_hit started "
-    "request_id correlation_id".split()
+    "request_id correlation_id signature record_hash scope_hash".split()
 )
-"""Fields with durations, times, cache hits and request ids, beside those that end as `_TIME_ENDINGS`."""
+"""Fields with durations, times, cache hits, request ids, signatures and salted hashes, beside those that end as
+`_TIME_ENDINGS`."""
 _TIME_ENDINGS = ("_time", "_ms", "_at")
 _DEGRADED = re.compile(r'"degraded": ?\[(?!\])|"status": ?"(?:degraded|unhealthy)"')
 """A part of an answer that was left out, or a check of /health that may have taken too long."""
-_FENCE = re.compile(r"~~~[0-9a-f]{16}~~~")
 _HEADERS = frozenset({"content-type", "www-authenticate", "location", "etag", "allow", "cache-control", "vary"})
 """Headers whose values are compared; for others only the names."""
 _JSON = "application/json"
@@ -159,7 +160,7 @@ class Visit:
 
     def _without_ids(self, text: str) -> str:
         """The text with ids numbered in order of appearance, and times and random delimiters replaced."""
-        text = _FENCE.sub("<fence>", _MOMENT.sub("<moment>", text))
+        text = BOUNDARY.sub("<fence>", _MOMENT.sub("<moment>", text))
         return _ID.sub(lambda match: self._ids.setdefault(match[0], f"<id {len(self._ids)}>"), text)
 
 

@@ -21,6 +21,7 @@ from dtrag.core.editions import parse_date
 from dtrag.core.trace import StepTrace, Trace
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import steps
+from dtrag.pipeline.answer_record import record_of
 from dtrag.pipeline.recall import answered_question, remembers
 from dtrag.pipeline.run_context import Emit, Recording, Run, of_active_app
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState, running
@@ -35,6 +36,7 @@ MAX_TOP_K = 50
 class RunLimits(TypedDict, total=False):
     """The fields of `Run` that a caller of `execute` may set."""
 
+    flags: frozenset[str]
     retrieved: int | None
     candidates: tuple[int, int]
     tools_allowed: tuple[str, ...]
@@ -104,7 +106,7 @@ class Pipeline:
         request = replace(request, query=self._mask(request.query))
         requested = _limits_of(request.options)
         as_of = parse_date("as_of", request.options.get("as_of"))
-        merged: RunLimits = {**requested, **limits}
+        merged: RunLimits = {"flags": active_flags(), **requested, **limits}
         if requested.get("debate_allowed") is False:  # a request may forgo a debate that its caller allows
             merged["debate_allowed"] = False
         run = self._runs()
@@ -116,7 +118,6 @@ class Pipeline:
             owner=owner,
             history=tuple(replace(message, content=self._mask(message.content)) for message in history),
             recording=Recording(keeps_text=run.recording.keeps_text),
-            flags=active_flags(),
             taxonomy_version=request.taxonomy_version,
             **merged,
         )
@@ -134,7 +135,10 @@ class Pipeline:
         if self._remember is not None and remembers(run):
             self._remember(answered_question(state, run, response))
         if self._keep is not None:
-            await self._keep(_trace(state, response, owner))
+            trace = _trace(state, response, owner)
+            if trace.record is not None:
+                response = replace(response, record_digest=trace.record.digest())
+            await self._keep(trace)
         return response
 
     async def load(self, run: Run, question: str | None = None) -> None:
@@ -225,10 +229,10 @@ def _response(state: PipelineState) -> PipelineResponse:
 
 
 def _trace(state: PipelineState, response: PipelineResponse, owner: str) -> Trace:
-    recording = running(state).recording
+    recording, now = running(state).recording, datetime.datetime.now(datetime.UTC)
     return Trace(
         trace_id=recording.trace_id,
-        created_at=datetime.datetime.now(datetime.UTC),
+        created_at=now,
         owner=owner,
         question=state.query if recording.keeps_text else "",
         answer=response.answer if recording.keeps_text else "",
@@ -240,6 +244,7 @@ def _trace(state: PipelineState, response: PipelineResponse, owner: str) -> Trac
         document_ids=_documents(state),
         cited=tuple(dict.fromkeys(citation.chunk_id for citation in state.sources)),
         as_of=_day(running(state).scope.as_of),
+        record=record_of(state, response, now),
         steps=tuple(recording.steps),
         calls=tuple(recording.calls),
         debate=None if response.debate is None else response.debate.as_dict(),  # `Traces` may remove texts

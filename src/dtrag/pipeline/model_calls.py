@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 from dtrag import llm_service
 from dtrag.concurrency import limit_clock
-from dtrag.core.chat import Message, Reply, Usage
+from dtrag.core.answer_record import content_hash
+from dtrag.core.chat import BOUNDARY, Message, Reply, Usage
 from dtrag.core.text.token_counts import estimated_tokens
 from dtrag.core.trace import CallTrace
 from dtrag.errors import DtragError, LanguageModelFailed, ModelNotAllowed
@@ -113,6 +114,7 @@ async def _record_reply(run: Run, step: str, messages: Sequence[Message], reply:
             started=started - run.recording.started,
             prompt=_transcript(messages) if run.recording.keeps_text else "",
             reply=reply.text if run.recording.keeps_text else "",
+            prompt_hash=_prompt_hash(messages),
         )
     )
     await run.charge(usage)
@@ -143,6 +145,7 @@ async def _record_failure(
             started=started - run.recording.started,
             prompt=_transcript(messages) if run.recording.keeps_text else "",
             reply=received if run.recording.keeps_text else "",
+            prompt_hash=_prompt_hash(messages),
         )
     )
     await run.charge(Usage(1, sent_tokens, received_tokens, cost))
@@ -150,3 +153,7 @@ async def _record_failure(
 
 def _transcript(messages: Sequence[Message]) -> str:
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
+
+
+def _prompt_hash(messages: Sequence[Message]) -> str:
+    return content_hash(BOUNDARY.sub("~~~", _transcript(messages)))

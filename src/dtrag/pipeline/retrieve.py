@@ -83,7 +83,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     run = running(state)
     async with recalling(state, run) as recall:
         time = _RetrieveTime()
-        filters = await _filters(state, run)
+        filters = run.recording.filters = await _filters(state, run)
         (named, of_named), changed = await asyncio.gather(
             _named(state, run, filters, time.left(SEARCH_SHARE)),
             _named_later(state, run, filters, time.left(SEARCH_SHARE)),

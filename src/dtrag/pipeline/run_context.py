@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dtrag.concurrency import Admission, limit_clock
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.answer_record import TextKey
 from dtrag.core.answers.passage_confidence import Policy
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import SearchResult
@@ -49,6 +50,8 @@ class Recording:
     """The choice of weights and composing, if there is one."""
     recalled: Recalled | None = None
     """What the case memory knows about the question; None when it was not used, failed or was late."""
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    """What the search was restricted to, with categories of the active tree."""
     facts: dict[str, object] = field(default_factory=dict)
     """Facts about the current step; moved into its StepTrace when it ends."""
 
@@ -60,6 +63,10 @@ def _silent(event: str, data: Mapping[str, Any]) -> None:
 async def _allowed() -> str | None:
     """Model calls are not restricted."""
     return None
+
+
+def _no_key() -> None:
+    """Questions are not recorded."""
 
 
 async def _ready() -> None:
@@ -107,6 +114,8 @@ class Run:
     not use them, and is not remembered either.
     `owner` is the id of the asker's key, "" without one. `history` are the earlier messages of a conversation, oldest
     first, and `history_documents` the ids of the documents that their answers rest on.
+    `identity` names the models and settings of the service that decide an answer, and `text_key` gives the key of the
+    hashes of questions in the record of an answer; None: they are not recorded.
     """
 
     engine: HybridSearchEngine
@@ -138,6 +147,8 @@ class Run:
     charge: Callable[[Usage], Awaitable[None]] = _uncharged
     on_debate: Callable[[DebateEvent], None] = _unobserved
     emit: Emit = _silent
+    identity: Mapping[str, str] = field(default_factory=dict)
+    text_key: Callable[[], TextKey | None] = _no_key
     admission: Admission = field(default_factory=Admission)
     recording: Recording = field(default_factory=Recording)
 

@@ -17,6 +17,7 @@ from dtrag import logs
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.audit_chain import Decision
 from dtrag.core.access.scope import scope_rows
+from dtrag.core.documents import Answer
 from dtrag.counts import Counts
 from dtrag.delivery.api.clients import rate_limit
 from dtrag.delivery.api.errors import error_response
@@ -41,6 +42,12 @@ def add_subjects(request: Request, ids: Iterable[str]) -> None:
     """Add ids of objects in the response to the audit log line."""
     known: list[str] = getattr(request.state, "subjects", [])
     request.state.subjects = list(dict.fromkeys([*known, *ids]))
+
+
+def add_answer(request: Request, answer: Answer) -> None:
+    """Add the documents of an answer, its trace and the digest of its record to the audit log line."""
+    add_subjects(request, answer.audited_ids)
+    request.state.audited = {**getattr(request.state, "audited", {}), **answer.audited_details}
 
 
 class Audited:

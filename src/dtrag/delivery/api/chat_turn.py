@@ -17,7 +17,7 @@ from dtrag.core.agent import Agent
 from dtrag.core.chat import Message
 from dtrag.core.conversation import conversation_id
 from dtrag.core.documents import Answer
-from dtrag.delivery.api.audited import add_subjects
+from dtrag.delivery.api.audited import add_answer, add_subjects
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import caller_of, refuse_bypass
 from dtrag.errors import InvalidInput, StorageFull
@@ -128,7 +128,7 @@ def add_turn_subjects(request: Request, turn: ChatTurn, answer: Answer | None = 
     if turn.agent is not None:
         add_subjects(request, [str(turn.agent.agent_id)])
     if answer is not None:
-        add_subjects(request, answer.document_ids)
+        add_answer(request, answer)
 
 
 async def note_streamed_answer(request: Request, caller: Caller, answer: Answer) -> None:
@@ -137,7 +137,7 @@ async def note_streamed_answer(request: Request, caller: Caller, answer: Answer)
         caller.name,
         f"{request.method} {request.url.path} answered",
         scope=scope_rows(caller.access),
-        subjects=answer.document_ids,
+        subjects=answer.audited_ids,
         decision="allowed",
-        details={"trace_id": answer.trace_id},
+        details={"trace_id": answer.trace_id, **answer.audited_details},
     )

@@ -10,6 +10,7 @@ import typer
 from dtrag import __version__
 from dtrag.delivery.cli import (
     agents,
+    answers,
     ask,
     audit,
     backup,
@@ -82,6 +83,9 @@ app.command()(search.search)
 app.command()(ask.ask)
 app.command()(trace.trace)
 app.command()(trace.feedback)
+app.command()(trace.replay)
+app.add_typer(answers.app, name="answers")
+app.command()(answers.verify)
 app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
 app.add_typer(jobs.app, name="jobs")

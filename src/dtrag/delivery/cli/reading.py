@@ -152,7 +152,19 @@ class OwnApp:
         self._app, self._scope = app, OWNER
 
     async def ask(self, question: str, filters: Filters, as_of: str | None) -> Answer:
-        return await self._app.ask(question, filters, scope=self._scope, as_of=as_of)
+        """The answer, with a line in the audit log as a service writes it."""
+        from dtrag.core.access.api_key import LOCAL
+
+        answer = await self._app.ask(question, filters, scope=self._scope, as_of=as_of)
+        await self._app.audit.note(
+            LOCAL.name,
+            "ask",
+            scope=None,
+            subjects=answer.audited_ids,
+            decision="allowed",
+            details=answer.audited_details,
+        )
+        return answer
 
     async def search(
         self, query: str, top_k: int | None, options: Mapping[str, Any]

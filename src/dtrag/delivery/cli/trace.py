@@ -1,4 +1,4 @@
-"""`dtrag trace`: how an answer was produced."""
+"""`dtrag trace`, `feedback` and `replay`: how an answer was produced, rated, and is given now."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dtrag.delivery.cli.console import (
+    Facts,
     ListFormat,
     Rows,
     data,
@@ -19,11 +20,12 @@ from dtrag.delivery.cli.console import (
     show_result,
     table,
 )
-from dtrag.delivery.cli.context import Form, Json, with_app
+from dtrag.delivery.cli.context import Form, Json, question_of, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.app import App
+    from dtrag.core.answers.replay import Replay
     from dtrag.core.trace import CallTrace, Trace
     from dtrag.pipeline.answer_feedback import FeedbackOutcome
 
@@ -70,8 +72,11 @@ def trace(
 def _row(run: Trace, titles: Mapping[str, str]) -> dict[str, object]:
     own = {key: titles[key] for key in run.document_ids if key in titles}
     shown: dict[str, object] = {}
-    for name, value in run.as_dict().items():
-        if name != "owner":
+    values = run.as_dict()
+    for call in values["calls"]:
+        del call["prompt_hash"]
+    for name, value in values.items():
+        if name not in {"owner", "record"}:
             shown[name] = value
         if name == "document_ids":
             shown["titles"] = own
@@ -205,3 +210,59 @@ def feedback(
     case = f" {outcome.case_id}" if outcome.case_id else ""
     done = f"{_WORDS[outcome.effect]}{case}: {outcome.feedback.value}"
     return show_result(as_json, outcome, done, notes=[outcome.note])
+
+
+TraceId = Annotated[str, typer.Argument(metavar="TRACE_ID", help="The trace_id of the answer.", show_default=False)]
+Question = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="The question, where its trace has not kept it; - reads standard input.",
+        show_default=False,
+    ),
+]
+_CONFIRMED = {
+    "confirmed": "confirmed by the audit log",
+    "altered": "ALTERED: the audit log has another digest",
+    "not_audited": "not in the audit log",
+}
+
+
+def replay(context: typer.Context, trace_id: TraceId, question: Question = None, as_json: Json = False) -> int:
+    """Answer the question of a trace again, and say what differs and why.
+
+    The categories, the day of the texts and the options are those of then.
+    A replay is recorded in the audit log and nowhere else.
+    """
+    text = None if question is None else question_of([question])
+
+    async def compared(opened: App) -> Replay:
+        return await opened.replays.replay(trace_id, question=text)
+
+    _show_replay(with_app(context, compared), as_json=as_json)
+    return OK
+
+
+def _show_replay(replayed: Replay, *, as_json: bool) -> None:
+    """Print the verdict, what was compared, and what has changed."""
+    from dtrag.delivery.texts import in_language_of
+
+    verdict = "The answer is the same." if replayed.same else "The answer differs."
+    if not replayed.explained:
+        verdict += " Nothing that was checked has changed."
+    rows = [(each.name, "same" if each.same else "differs", each.then, each.now) for each in replayed.aspects]
+    when = f"{replayed.answered_at:%Y-%m-%d %H:%M:%S} UTC"
+    head = Facts([("Answered", when), ("Record", _CONFIRMED[replayed.record])])
+    reasons = [in_language_of(replayed.text, [reason]) for reason in replayed.reasons]
+    texts = [] if replayed.same else [f"Then: {replayed.earlier_text}"] * bool(replayed.earlier_text)
+    texts += [] if replayed.same else [f"Now: {replayed.text}"]
+    show_result(
+        as_json,
+        replayed,
+        verdict,
+        head,
+        Rows(("Part", "Verdict", "Then", "Now"), rows, whole=("Part", "Verdict")),
+        *(f"- {reason}" for reason in reasons),
+        *texts,
+        notes=[in_language_of(replayed.text, [each]) for each in replayed.notes],
+    )

@@ -22,7 +22,7 @@ from dtrag.core.editions import parse_date
 from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
 from dtrag.core.response import extended, response
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.delivery.api.audited import add_subjects
+from dtrag.delivery.api.audited import add_answer, add_subjects
 from dtrag.delivery.api.chat_turn import note_streamed_answer
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.permissions import ASK, BROWSE, READ, WRITE, caller_of, refuse_bypass
@@ -330,7 +330,7 @@ async def answer_question(request: Request, agent_id: str, body: AgentQuestion) 
     """The agent's whole answer."""
     agent, _, work = await _prepared(request, agent_id, body)
     answer = await until_gone(request, service_of(request).in_flight, work())
-    add_subjects(request, answer.document_ids)
+    add_answer(request, answer)
     return _answer_shape(agent, answer)
 
 

@@ -9,16 +9,20 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field, PlainSerializer
 
+from dtrag.core.answer_bundle import Bundle
 from dtrag.core.answer_feedback import AnswerFeedback
+from dtrag.core.answers.replay import Replay
 from dtrag.core.conversation import MAX_TITLE, Conversation, Turn
 from dtrag.core.response import Moment, extended, response
 from dtrag.core.trace import Trace
 from dtrag.delivery.api.audited import add_subjects
-from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.permissions import READ, caller_of
-from dtrag.delivery.api.routing import JsonRoute, Offset, Page, StrictBody, Text, failures
+from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.delivery.api.permissions import READ, caller_of, refuse_bypass
+from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.routing import Filters, JsonRoute, Offset, Page, RequestBody, StrictBody, Text, failures
 from dtrag.pipeline.conversations import MAX_LISTED
 from dtrag.pipeline.traces import MAX_LISTED as MAX_TRACES
+from dtrag.retrieval.request import MAX_QUERY
 
 router = APIRouter(route_class=JsonRoute, tags=["conversations"], dependencies=READ)
 
@@ -120,7 +124,7 @@ async def delete_conversation(request: Request, conversation_id: str) -> Respons
     return Response(status_code=204)
 
 
-trace_router = APIRouter(tags=["traces"])
+trace_router = APIRouter(route_class=JsonRoute, tags=["traces"])
 FourDigits = Annotated[float, PlainSerializer(lambda value: round(value, 4), return_type=float)]
 
 
@@ -182,3 +186,45 @@ async def trace(request: Request, trace_id: str) -> TraceShape:
     stored = await traces.get(trace_id, caller=caller)
     add_subjects(request, [str(stored.trace_id), *stored.document_ids])
     return extended(TraceShape, stored, titles=await traces.titles([stored], caller=caller))
+
+
+_REPLAY_FAILURES = failures(400, 403, 404, 409, 413, 415, 422, 503)
+
+
+class ReplayBody(RequestBody):
+    """What the trace has not kept of its question."""
+
+    question: Text | None = Field(
+        default=None,
+        json_schema_extra={"maxLength": MAX_QUERY},
+        description="The question as it was asked; not needed where the trace has its text.",
+    )
+    filters: Filters = None
+
+
+@trace_router.post("/traces/{trace_id}/replay", responses=_REPLAY_FAILURES, dependencies=READ)
+async def replay(request: Request, trace_id: str, body: ReplayBody) -> Replay:
+    """Answers the question of the trace again, in the categories and from the texts of then as far as they exist, and
+    says what is the same, what differs and what has changed since."""
+    caller = caller_of(request)
+    await refuse_bypass(request, body.filters, caller)
+    work = app_of(request).replays.replay(trace_id, question=body.question, filters=body.filters, caller=caller)
+    replayed = await until_gone(request, service_of(request).in_flight, work)
+    add_subjects(request, [replayed.trace_id])
+    return replayed
+
+
+@trace_router.post(
+    "/traces/{trace_id}/bundle",
+    response_model=Bundle,
+    responses={**_REPLAY_FAILURES, **failures(501)},
+    dependencies=READ,
+)
+async def bundle(request: Request, trace_id: str, body: ReplayBody) -> Response:
+    """The answer with its evidence as one signed file, for `dtrag verify`; texts that are not kept are left out."""
+    caller = caller_of(request)
+    await refuse_bypass(request, body.filters, caller)
+    work = app_of(request).replays.bundle(trace_id, question=body.question, filters=body.filters, caller=caller)
+    exported = await until_gone(request, service_of(request).in_flight, work)
+    add_subjects(request, [str(exported.payload["trace_id"])])
+    return Response(exported.written(), media_type="application/json")

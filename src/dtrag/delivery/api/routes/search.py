@@ -14,7 +14,7 @@ from dtrag.cases.suggesting import MAX_HITS, MODES, CaseHit, CaseSearch
 from dtrag.core.access.scope import Access
 from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
-from dtrag.delivery.api.audited import add_subjects
+from dtrag.delivery.api.audited import add_answer, add_subjects
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.errors import invalid_sentence, sentence
 from dtrag.delivery.api.permissions import BROWSE, READ, caller_of, refuse_bypass
@@ -171,7 +171,7 @@ async def answer_question(request: Request, body: AskRequest, *, models: bool = 
         body.question, body.filters, scope=caller.access, owner=caller.owner, as_of=body.as_of, models=models
     )
     answer = await until_gone(request, service_of(request).in_flight, work)
-    add_subjects(request, answer.document_ids)
+    add_answer(request, answer)
     return answer
 
 
