@@ -52,6 +52,7 @@ from dtrag.core.editions import parse_date
 from dtrag.core.evaluation_run import EvaluationRun, Kind, RunRow
 from dtrag.core.job import Job, Lease, NewJob
 from dtrag.core.statements import Statement
+from dtrag.core.taxonomy.grades import Grades
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.patterns import CHUNK_ID
 from dtrag.core.version import __version__
@@ -219,7 +220,7 @@ class App:
         self.sessions = Sessions(stores.sessions, self.keys)
         self.rate_limits = stores.rate_limits
         self.public = PublicAccess.of(self.settings, stores.public_spending)
-        self.taxonomy = TaxonomyVersions(stores.taxonomy, record)
+        self.taxonomy = TaxonomyVersions(stores.taxonomy, record, grades=Grades.parse(self.settings.grades))
         self._lexicon_reader = LexiconReader()
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)

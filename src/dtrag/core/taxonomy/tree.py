@@ -82,12 +82,16 @@ def _script(character: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A category in one version of the tree; `node_id` stays the same in every version."""
+    """A category in one version of the tree; `node_id` stays the same in every version.
+
+    `grade` is the name of the grade that was given to it, "" for none (core/taxonomy/grades.py).
+    """
 
     node_id: int
     parent_id: int
     name: str
     key: str
+    grade: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,10 @@ class Taxonomy:
                 with_ancestors.add(current)
                 current = self.nodes[current].parent_id
         return frozenset(with_ancestors)
+
+    def graded(self, node_id: int) -> bool:
+        """Whether the category or one above it was given a grade."""
+        return any(self.nodes[above].grade for above in self.with_above([node_id]))
 
     def hidden_from(self, principals: tuple[str, ...]) -> frozenset[int]:
         """The categories that the rights of sources keep from a caller who is these users there."""

@@ -1,0 +1,99 @@
+"""Grades of branches of the category tree: their names in order, and which grade each category has.
+
+A branch has the highest grade on its path. What no branch is known of counts as the highest grade of the tree: a
+document without a category, a path that is not in it, a name that the setting does not have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
+from dtrag.errors import InvalidInput
+
+_NAME = re.compile(r"[^\W_]{1,20}")
+MOST_GRADES = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """The names of the grades, the lowest first; a grade is the index of its name. 0 is that of an ungraded branch."""
+
+    names: tuple[str, ...] = ("O", "S", "C")
+
+    @classmethod
+    def parse(cls, setting: str) -> Grades:
+        """From `O,S,C`. Raises `InvalidInput`."""
+        names = tuple(name.strip() for name in setting.split(","))
+        folded = {name.casefold() for name in names}
+        if not 2 <= len(names) <= MOST_GRADES or len(folded) < len(names) or not all(map(_NAME.fullmatch, names)):
+            raise InvalidInput(
+                f"DTRAG_GRADES is {setting[:80]!r}, but must be 2 to {MOST_GRADES} different names of letters and "
+                "digits with commas between them, the lowest grade first, such as O,S,C."
+            )
+        return cls(names)
+
+    @property
+    def top(self) -> int:
+        """The highest grade."""
+        return len(self.names) - 1
+
+    def named(self, name: str) -> int:
+        """The grade of that name, in any case of its letters. Raises `InvalidInput`."""
+        folded = [each.casefold() for each in self.names]
+        if name.strip().casefold() not in folded:
+            raise InvalidInput(f"There is no grade {name[:40]!r}. The setting grades has: {', '.join(self.names)}.")
+        return folded.index(name.strip().casefold())
+
+    def of(self, taxonomy: Taxonomy) -> TreeGrades:
+        """The grades of the categories of a tree."""
+        own = {node.node_id: self._own(node.grade) for node in taxonomy.nodes.values() if node.grade}
+        if not own:
+            return TreeGrades(self, taxonomy, {}, 0)
+        ranks = {node: max(own.get(above, 0) for above in taxonomy.with_above([node])) for node in taxonomy.nodes}
+        return TreeGrades(self, taxonomy, ranks, max(ranks.values()))
+
+    def _own(self, name: str) -> int:
+        try:
+            return self.named(name)
+        except InvalidInput:
+            return self.top
+
+
+@dataclass(frozen=True, slots=True)
+class TreeGrades:
+    """The grades of one version of the tree. `highest` is that of its highest branch."""
+
+    grades: Grades
+    taxonomy: Taxonomy
+    _ranks: Mapping[int, int]
+    highest: int
+
+    def node(self, node_id: int) -> int:
+        """The grade of a category."""
+        return self._ranks.get(node_id, self.highest)
+
+    def path(self, path: Sequence[str]) -> int:
+        """The grade of the category at a path of the tree; [] for none."""
+        if not self.highest:
+            return 0
+        try:
+            found = self.taxonomy.find(CategoryPath.parse(path)) if path else None
+        except InvalidInput:
+            found = None
+        return self.highest if found is None else self.node(found)
+
+    def paths(self, paths: Iterable[Sequence[str]]) -> int:
+        """The highest grade of categories; 0 for none."""
+        return max(map(self.path, paths), default=0)
+
+    def up_to(self, grade: int) -> frozenset[int]:
+        """The categories of at most this grade."""
+        nodes: Collection[int] = (*self.taxonomy.nodes, UNCLASSIFIED)
+        return frozenset(node for node in nodes if self.node(node) <= grade)
+
+    def name(self, node_id: int) -> str:
+        """The name of the grade of a category; "" where none on its path has one."""
+        return self.grades.names[self.node(node_id)] if self.taxonomy.graded(node_id) else ""
