@@ -359,10 +359,10 @@ class Figure:
 
 
 FIGURES = (
-    Figure("python-files", python_files, 501),
-    Figure("python-lines", python_lines, 100_250),
-    Figure("code-lines", code_lines, 64_000),
-    Figure("sql-lines", lines_of(".sql"), 4_225),
+    Figure("python-files", python_files, 504),
+    Figure("python-lines", python_lines, 101_250),
+    Figure("code-lines", code_lines, 64_700),
+    Figure("sql-lines", lines_of(".sql"), 4_230),
     Figure("toml-lines", lines_of(".toml"), 26_200),
     Figure("json-lines", lines_of(".json"), 600),
     Figure("repeated-classes", repeated_classes, 4),

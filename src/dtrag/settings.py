@@ -439,7 +439,16 @@ class SettingSource:
 
 
 NOT_IN_PROJECT = frozenset(
-    ("cors_allowed_origins", "egress_allow", "grade_limits", "grades", "host", "mcp_servers", "public_origins", "trusted_proxies")
+    (
+        "cors_allowed_origins",
+        "egress_allow",
+        "grade_limits",
+        "grades",
+        "host",
+        "mcp_servers",
+        "public_origins",
+        "trusted_proxies",
+    )
 )
 """Settings that a project file may not set, besides secrets and addresses: what is run, and who connects to what."""
 

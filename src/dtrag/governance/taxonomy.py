@@ -1,7 +1,7 @@
 """Versions of the category tree: propose, preview, activate, roll back; trees and changes in YAML.
 
-A tree is nested names: `AI: {ML: {}, Data: {}}`; `'@grade': S` below a name is the grade of that branch. A change is `parent`, `version` (both optional), `rationale` and
-`operations`.
+A tree is nested names: `AI: {ML: {}, Data: {}}`; `'@grade': S` below a name is the grade of that branch. A change is
+`parent`, `version` (both optional), `rationale` and `operations`.
 """
 
 from __future__ import annotations
@@ -262,8 +262,7 @@ def write_tree(taxonomy: Taxonomy) -> str:
 
 
 def read_tree(text: str) -> dict[CategoryPath, str]:
-    """The paths of a tree of nested names, parents first, each with the grade given there or "". Raises `InvalidInput`.
-    """
+    """The paths of a tree of nested names, parents first, each with its own grade or "". Raises `InvalidInput`."""
     tree = _loaded(text)
     if not isinstance(tree, dict):
         raise InvalidInput("A tree file is nested names, such as: AI: {ML: {}, Data: {}}")

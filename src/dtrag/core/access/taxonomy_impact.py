@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from dtrag.core.access.scope import Grant
 from dtrag.core.response import TEXT, Moment, Written, response
-from dtrag.core.taxonomy.operations import Operation
 from dtrag.core.taxonomy.grades import Grades
+from dtrag.core.taxonomy.operations import Operation
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.taxonomy.versions import GradeChange, Path, PathChange
 

@@ -6,15 +6,15 @@ document without a category, a path that is not in it, a name that the setting d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.errors import InvalidInput
 
-_NAME = re.compile(r"[^\W_]{1,20}")
 MOST_GRADES = 9
+MOST_CHARACTERS = 20
+"""Of the name of a grade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,11 @@ class Grades:
         """From `O,S,C`. Raises `InvalidInput`."""
         names = tuple(name.strip() for name in setting.split(","))
         folded = {name.casefold() for name in names}
-        if not 2 <= len(names) <= MOST_GRADES or len(folded) < len(names) or not all(map(_NAME.fullmatch, names)):
+        if (
+            not 2 <= len(names) <= MOST_GRADES
+            or len(folded) < len(names)
+            or not all(name.isalnum() and len(name) <= MOST_CHARACTERS for name in names)
+        ):
             raise InvalidInput(
                 f"DTRAG_GRADES is {setting[:80]!r}, but must be 2 to {MOST_GRADES} different names of letters and "
                 "digits with commas between them, the lowest grade first, such as O,S,C."
@@ -49,11 +53,13 @@ class Grades:
 
     def of(self, taxonomy: Taxonomy) -> TreeGrades:
         """The grades of the categories of a tree."""
-        own = {node.node_id: self._own(node.grade) for node in taxonomy.nodes.values() if node.grade}
-        if not own:
-            return TreeGrades(self, taxonomy, {}, 0)
-        ranks = {node: max(own.get(above, 0) for above in taxonomy.with_above([node])) for node in taxonomy.nodes}
-        return TreeGrades(self, taxonomy, ranks, max(ranks.values()))
+        grades: TreeGrades | None = taxonomy.graded_by.get(self)
+        if grades is None:
+            own = {node.node_id: self._own(node.grade) for node in taxonomy.nodes.values() if node.grade}
+            above = {node: taxonomy.with_above([node]) for node in taxonomy.nodes} if own else {}
+            ranks = {node: max(own.get(each, 0) for each in path) for node, path in above.items()}
+            grades = taxonomy.graded_by[self] = TreeGrades(self, taxonomy, ranks, max(ranks.values(), default=0))
+        return grades
 
     def _own(self, name: str) -> int:
         try:
@@ -80,10 +86,10 @@ class TreeGrades:
         if not self.highest:
             return 0
         try:
-            found = self.taxonomy.find(CategoryPath.parse(path)) if path else None
+            node_id = self.taxonomy.find(CategoryPath.parse(path)) if path else None
         except InvalidInput:
-            found = None
-        return self.highest if found is None else self.node(found)
+            node_id = None
+        return self.highest if node_id is None else self.node(node_id)
 
     def paths(self, paths: Iterable[Sequence[str]]) -> int:
         """The highest grade of categories; 0 for none."""

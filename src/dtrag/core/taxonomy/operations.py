@@ -196,13 +196,12 @@ def _parsed(kind: str, row: Mapping[str, Any]) -> Operation:
         return Add(path, _node(row))
     if kind == "rename":
         return Rename(path, _single(row["name"]))
-    if kind == "move":
-        return Move(path, CategoryPath.parse(row["to"]) if row["to"] else None)
-    if kind == "split":
-        return Split(path, tuple(_part(part) for part in _listed(row["into"], "into", MOST_PARTS)))
     if kind == "grade":
         return SetGrade(path, _grade(row["grade"]))
-    return Delete(path, CategoryPath.parse(row["to"]) if row.get("to") else None)
+    if kind == "split":
+        return Split(path, tuple(_part(part) for part in _listed(row["into"], "into", MOST_PARTS)))
+    to = CategoryPath.parse(row["to"]) if row.get("to") else None
+    return Move(path, to) if kind == "move" else Delete(path, to)
 
 
 def _part(row: object) -> SplitPart:

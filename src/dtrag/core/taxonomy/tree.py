@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dtrag.core.source_rights import SourceAccess
 from dtrag.core.text.analysis import normalise
@@ -106,6 +107,9 @@ class Taxonomy:
     """Cache: nodes of grants in this version, and nodes hidden from users of sources."""
     versions_seen: dict[frozenset[int], str] = field(default_factory=dict, compare=False, repr=False)
     """Cache: nodes of a scope -> the version for display in it (`core/access/visible_tree.py::seen_version`)."""
+
+    graded_by: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Cache: an order of grades -> the grades of the categories (`core/taxonomy/grades.py::Grades.of`)."""
 
     @classmethod
     def of(cls, version: str, nodes: Iterable[Node], sources: Sequence[SourceAccess] = ()) -> Taxonomy:

@@ -13,8 +13,8 @@ from dtrag.delivery.cli.context import Form, Json, text_of, with_app
 if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
-    from dtrag.core.taxonomy.operations import OperationRow
     from dtrag.core.taxonomy.grades import TreeGrades
+    from dtrag.core.taxonomy.operations import OperationRow
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The category tree, in versions.")
 
@@ -114,8 +114,12 @@ def activate(
     as_json: Json = False,
 ) -> int:
     """Activate a proposed version."""
-    accepted = {"accept_widening": accept_widening, "accept_lowering": accept_lowering}
-    effects = with_app(context, lambda opened: opened.taxonomy.activate(version, **accepted))
+    effects = with_app(
+        context,
+        lambda opened: opened.taxonomy.activate(
+            version, accept_widening=accept_widening, accept_lowering=accept_lowering
+        ),
+    )
     return _show_effects(effects, as_json, done=True)
 
 
@@ -129,8 +133,12 @@ def rollback(
     as_json: Json = False,
 ) -> int:
     """Return to an earlier active version."""
-    accepted = {"accept_widening": accept_widening, "accept_lowering": accept_lowering}
-    effects = with_app(context, lambda opened: opened.taxonomy.rollback(version, **accepted))
+    effects = with_app(
+        context,
+        lambda opened: opened.taxonomy.rollback(
+            version, accept_widening=accept_widening, accept_lowering=accept_lowering
+        ),
+    )
     return _show_effects(effects, as_json, done=True)
 
 

@@ -62,7 +62,9 @@ def test_a_grade_is_set_by_an_operation_and_shown_as_a_difference() -> None:
     assert not lowered and GRADES.of(after).node(6) == 2
     assert diff(TREE, after).graded == (GradeChange(("News",), "", "C"),)
     assert next_version("1.4.2", {"grade"}) == "1.5.0"
-    kept, _ = change({"op": "rename", "path": ["Army"], "name": "Forces"}, {"op": "move", "path": "News", "to": "Forces"})
+    kept, _ = change(
+        {"op": "rename", "path": ["Army"], "name": "Forces"}, {"op": "move", "path": "News", "to": "Forces"}
+    )
     assert [GRADES.of(kept).node(node) for node in (2, 3, 5, 6)] == [1, 2, 1, 1]
 
 

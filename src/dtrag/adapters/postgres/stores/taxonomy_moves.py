@@ -30,7 +30,9 @@ async def tree_of(connection: Connection, version: str | None) -> Taxonomy | Non
     rows = await fetch(connection, queries("taxonomy")["tree"], {"version": version})
     if not rows:
         return None
-    nodes = (Node(r["node_id"], r["parent_id"], r["name"], r["key"], r["grade"]) for r in rows if r["node_id"] is not None)
+    nodes = (
+        Node(r["node_id"], r["parent_id"], r["name"], r["key"], r["grade"]) for r in rows if r["node_id"] is not None
+    )
     return Taxonomy.of(rows[0]["version"], nodes, await _source_access(connection))
 
 
