@@ -67,9 +67,9 @@ async def graded(app: App, folder: Path, grade: str = "S") -> None:
     await activated(app, {"op": "grade", "path": "Army", "grade": grade})
 
 
-async def activated(app: App, *rows: dict[str, object], **accepted: bool) -> str:
+async def activated(app: App, *rows: dict[str, object]) -> str:
     version = (await app.taxonomy.propose(list(rows))).version
-    await app.taxonomy.activate(version, **accepted)
+    await app.taxonomy.activate(version)
     return version
 
 
