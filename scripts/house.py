@@ -359,17 +359,17 @@ class Figure:
 
 
 FIGURES = (
-    Figure("python-files", python_files, 511),
-    Figure("python-lines", python_lines, 102_250),
-    Figure("code-lines", code_lines, 65_300),
-    Figure("sql-lines", lines_of(".sql"), 4_225),
+    Figure("python-files", python_files, 521),
+    Figure("python-lines", python_lines, 104_900),
+    Figure("code-lines", code_lines, 66_950),
+    Figure("sql-lines", lines_of(".sql"), 4_300),
     Figure("toml-lines", lines_of(".toml"), 26_200),
     Figure("json-lines", lines_of(".json"), 600),
     Figure("repeated-classes", repeated_classes, 4),
     Figure("doubled-names", doubled_names, 4),
-    Figure("regular-expressions", regular_expressions, 569),
+    Figure("regular-expressions", regular_expressions, 571),
     Figure("long-patterns", long_patterns, 0),
-    Figure("small-files-with-one-importer", small_files, 20),
+    Figure("small-files-with-one-importer", small_files, 24),
     Figure("python-circles", python_circles, 0),
     Figure("page-circles", page_circles, 0),
     Figure("page-upward-imports", page_upward_imports, 0),

@@ -48,6 +48,7 @@ from dtrag.cases.weight_learning import WeightLearning
 from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL, Caller, Key, Session
+from dtrag.core.access.grade_limits import UNLIMITED, Limits, Recipient
 from dtrag.core.access.scope import Scope, SearchFilters, Viewer
 from dtrag.core.access.sign_in import SignInFile
 from dtrag.core.answers.passage_confidence import policy_of
@@ -58,9 +59,11 @@ from dtrag.core.editions import parse_date
 from dtrag.core.evaluation_run import EvaluationRun, Kind, RunRow
 from dtrag.core.job import Job, Lease, NewJob
 from dtrag.core.statements import Statement
+from dtrag.core.taxonomy.grades import Grades, TreeGrades
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.patterns import CHUNK_ID
 from dtrag.core.version import __version__
+from dtrag.destinations import LimitedModel, allows, embeds, limit_of
 from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound, SignInRefused
 from dtrag.evaluation.answers import AnswerMeasures, AnswerSet, evaluate_answers
 from dtrag.evaluation.calibration import Calibrated, calibrate
@@ -95,7 +98,7 @@ from dtrag.pipeline.replay import Replays
 from dtrag.pipeline.run_context import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.pipeline.traces import Traces
-from dtrag.ports import Connector, Embedder, Models, Parser, Reranker, Stores, check_identity
+from dtrag.ports import Connector, Embedder, ImaginedStore, Models, Parser, Reranker, Stores, check_identity
 from dtrag.regulations.collection_reader import CollectionReader, IndexReading, read_ahead
 from dtrag.regulations.korean import structure
 from dtrag.regulations.lexicon import LexiconReader, OwnLexicon
@@ -162,11 +165,16 @@ class App:
     ):
         self.settings = settings
         self.database = database
+        self.grades = Grades.parse(settings.grades)
+        limits = self.grade_limits = Limits.parse(settings.grade_limits, self.grades)
         stores = self._stores = open_stores(settings, database, models.analyzer)
         self.embedder = models.embedder
         self.analyzer = models.analyzer
         self.reranker = models.reranker
-        self.model, self.critic = models.chat, models.critic
+        self.model, self.critic = (
+            None if model is None else LimitedModel(model, limits, self.tree_grades)
+            for model in (models.chat, models.critic)
+        )
         self._parser = parser(settings, settings.max_file_mb)
         self._tool_parser = parser(settings, settings.max_upload_mb)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
@@ -177,7 +185,7 @@ class App:
         self._writer = stores.writer
         self.evaluations = Evaluations(stores.evaluations)
         self.case_store = stores.cases
-        self.judge = choose_judge(settings, models.chat)
+        self.judge = choose_judge(settings, self.model)
         self.personal_data = personal_data_of(settings)
         self.audit = Audit(stores.audit, settings.audit, spool=stores.audit_spool, personal_data=self.personal_data)
         self._open_ingestion(stores)
@@ -189,7 +197,7 @@ class App:
         self._open_kinds()
 
     def _open_ingestion(self, stores: Stores) -> None:
-        self.classifier = Classifier(stores.placements, self.index, self.analyzer, self.embedder)
+        self.classifier = Classifier(stores.placements, self.index, self.analyzer, self.embedder, grades=self.grades)
         self._ingestion = Ingestion(
             self._writer,
             self._parser,
@@ -218,8 +226,8 @@ class App:
             personal_data=self.personal_data,
         )
         self.jobs = Jobs(stores.jobs, self.audit.record, self._maker_of, at_once=self.settings.jobs_at_once)
-        self.vectors = VectorFiller(stores.vectors, self.embedder, JobTurns(self.jobs, self._fenced))
-        self.imagination = Imagination(stores.imagined, self.model, self.analyzer, self.jobs.wake)
+        self.vectors = VectorFiller(stores.vectors, self.embedder, JobTurns(self.jobs, self._fenced), self._embeds_all)
+        self.imagination = self._imagination(stores.imagined)
 
     def _open_governance(self, stores: Stores) -> None:
         record = self.audit.record
@@ -228,14 +236,16 @@ class App:
         self.sessions = Sessions(stores.sessions, self.keys, confirmed=self._confirmed)
         self.rate_limits = stores.rate_limits
         self.public = PublicAccess.of(self.settings, stores.public_spending)
-        self.taxonomy = TaxonomyVersions(stores.taxonomy, record)
+        self.taxonomy = TaxonomyVersions(stores.taxonomy, record, grades=self.grades)
         self._lexicon_reader = LexiconReader()
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)
         public_grant = None if self.public is None else self.public.grant
         self.visibility = DocumentAccess(self.index, stores.keys, stores.agents, public_grant)
         days = self.settings.conversation_days
-        self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
+        self.conversations = Conversations(
+            stores.conversations, stores.sight, self.index, days=days, record=record, grades=self.grades
+        )
         self.review = Review(
             stores.review,
             self.index,
@@ -291,6 +301,7 @@ class App:
         )
         self.feedback.on_thumbs_down = self.review.offer_rated
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
+        self.tools.limits = self.grade_limits
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)
         self.learning = WeightLearning(stores.learning)
         self.neural_selector = NeuralSelector(stores.cases, self.index, self._query_embedder, self.analyzer)
@@ -306,6 +317,7 @@ class App:
             debates=debate_policy(settings.debate),
             reads=reader.is_on(settings.reader),
             policy=policy_of(settings.decision),
+            grades=self.grades,
             admission=Admission.of(settings),
             recording=self.traces.recording(),
             identity=self.identity(),
@@ -375,6 +387,30 @@ class App:
     def _fenced(self, lease: Lease) -> Stores:
         return fenced_stores(self._stores, self.database, lease)
 
+    async def tree_grades(self) -> TreeGrades:
+        """The grades of the active tree."""
+        return self.grades.of((await self.index.snapshot()).taxonomy)
+
+    def destinations(self) -> dict[Recipient, int]:
+        """What texts are sent to, each with the highest grade that it may be sent."""
+        models = [model.destination for model in (self.model, self.critic) if model is not None]
+        embedder: Recipient | None = getattr(self.embedder, "destination", None)
+        tools = [tool.destination for tool in self.tools.tools() if tool.destination is not None]
+        named = dict.fromkeys((*models, *([embedder] if embedder is not None else []), *tools, *self.mcp.destinations))
+        return {destination: self.grade_limits.of(destination) for destination in named}
+
+    async def _embeds_all(self) -> bool:
+        """Whether the embedder may be sent texts of every branch."""
+        return embeds(self.embedder, 0 if embeds(self.embedder, UNLIMITED) else (await self.tree_grades()).highest)
+
+    def _imagination(self, store: ImaginedStore) -> Imagination:
+        return Imagination(store, self.model, self.analyzer, self.jobs.wake, sendable=self._sendable)
+
+    async def _sendable(self, scope: Scope) -> Scope:
+        """The part of the scope that the language model may be sent."""
+        grades, limit = await self.tree_grades(), limit_of(self.model)
+        return scope if allows(limit, grades.highest) else scope.narrowed(grades.up_to(limit))
+
     async def _make_vectors(self, running: Running) -> None:
         store = self._fenced(running.job.lease).vectors
         await self.vectors.make(store, lambda made, left: running.progress(made, made + left), background=True)
@@ -406,7 +442,7 @@ class App:
         if most is not None and most <= 0:
             return
         scope = await self.branch(options["category"], scope=running.caller.access)
-        imagination = Imagination(store, self.model, self.analyzer, self.jobs.wake)
+        imagination = self._imagination(store)
         report = await imagination.run(
             scope, most=most, on_progress=lambda done, total: running.progress(before + done, before + total)
         )

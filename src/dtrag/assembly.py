@@ -50,6 +50,7 @@ from dtrag.core.access.scope import filter_keys
 from dtrag.core.access.sign_in import SignInFile
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.job import Lease
+from dtrag.core.taxonomy.grades import Grades
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judges import CheckerJudge, LexicalJudge, ModelJudge
@@ -102,7 +103,10 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         placements=review,
         review=review,
         taxonomy=PostgresTaxonomy(
-            database, lambda text: [term_id(term) for term in analyzer.terms(text)], public_grant(settings.public)
+            database,
+            lambda text: [term_id(term) for term in analyzer.terms(text)],
+            public_grant(settings.public),
+            Grades.parse(settings.grades),
         ),
         agents=PostgresAgents(database),
         public_spending=PostgresPublicSpending(database),

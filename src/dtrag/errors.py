@@ -52,6 +52,10 @@ class Advice(Enum):
         "Review them with: dtrag taxonomy preview {version}; accept it with --accept-widening.",
         "Review them with: GET /taxonomy/{version}/preview; accept it with accept_widening.",
     )
+    ACCEPT_LOWERING = (
+        "Review them with: dtrag taxonomy preview {version}; accept it with --accept-lowering.",
+        "Review them with: GET /taxonomy/{version}/preview; accept it with accept_lowering.",
+    )
     LIST_TRACES = "`dtrag trace --list 20` shows the newest.", "`GET /traces` shows the newest."
     LIST_TOOLS = "`dtrag tools list` shows all tools.", "`GET /tools` shows all tools."
     REVIEW_TOOL = (

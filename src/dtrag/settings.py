@@ -231,6 +231,15 @@ class Settings:
         "Branches that callers without a key may search, ask about and read, as paths separated by commas; not set: "
         "none (docs/how-to/public-access.md).",
     )
+    grades: str = _setting(
+        "O,S,C", "Grades that branches of the category tree may have, the lowest first, separated by commas."
+    )
+    grade_limits: str = _setting(
+        "",
+        "Which destination may be sent texts of which grade, as DESTINATION=GRADE, separated by semicolons, such as "
+        "http://127.0.0.1:11434/v1=C; web_search=O. Every other one gets texts of the lowest grade only "
+        "(docs/how-to/grades.md).",
+    )
     public_rate_per_minute: int = _setting(120, "Requests per minute from one address without a key.")
     public_rate_in_all: int = _setting(600, "Requests per minute of all callers without a key together.")
     public_tokens_per_day: int = _setting(
@@ -451,7 +460,17 @@ class SettingSource:
 
 
 NOT_IN_PROJECT = frozenset(
-    ("cors_allowed_origins", "egress_allow", "host", "mcp_servers", "public_origins", "sign_in", "trusted_proxies")
+    (
+        "cors_allowed_origins",
+        "egress_allow",
+        "grade_limits",
+        "grades",
+        "host",
+        "mcp_servers",
+        "public_origins",
+        "sign_in",
+        "trusted_proxies",
+    )
 )
 """Settings that a project file may not set, besides secrets and addresses: what is run, and who connects to what."""
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dtrag.core.text.hidden_characters import neutralised
@@ -17,10 +18,22 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation with a model."""
+    """One message of a conversation with a model.
+
+    `grade` is the highest grade of the texts in it (core/taxonomy/grades.py), None when that is unknown: then it counts
+    as the highest one of the tree.
+    """
 
     role: Role
     content: str
+    grade: int | None = field(default=None, compare=False)
+
+
+def highest_grade(messages: Iterable[Message]) -> int | None:
+    """The highest grade of the messages; None when that of one is unknown."""
+    grades = [message.grade for message in messages]
+    known = [grade for grade in grades if grade is not None]
+    return max(known, default=0) if len(known) == len(grades) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ class Turn:
     """One question with its answer; `number` starts at 1 in its conversation.
 
     `document_ids` are all documents that contributed to the answer, `trace_id` its trace (None: unknown). `withheld`:
-    the caller may not see one of the documents any more, and `answer` is empty.
+    the caller may not see one of the documents any more, and `answer` is empty. `grade` is the highest one of the
+    documents, None when it is unknown.
     """
 
     number: int
@@ -34,6 +35,7 @@ class Turn:
     document_ids: tuple[uuid.UUID, ...] = ()
     withheld: bool = False
     trace_id: uuid.UUID | None = None
+    grade: int | None = None
 
     def hidden(self) -> Turn:
         """Without the answer."""
@@ -41,7 +43,8 @@ class Turn:
 
     def messages(self) -> tuple[Message, Message]:
         """As messages for a model."""
-        return Message("user", self.question), Message("assistant", WITHHELD if self.withheld else self.answer)
+        answer = WITHHELD if self.withheld else self.answer
+        return Message("user", self.question, self.grade), Message("assistant", answer, self.grade)
 
     def shown_documents(self) -> tuple[uuid.UUID, ...]:
         """The documents behind `messages`; none for a withheld answer."""

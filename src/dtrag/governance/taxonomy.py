@@ -1,12 +1,13 @@
 """Versions of the category tree: propose, preview, activate, roll back; trees and changes in YAML.
 
-A tree is nested names: `AI: {ML: {}, Data: {}}`. A change is `parent`, `version` (both optional), `rationale` and
-`operations`.
+A tree is nested names: `AI: {ML: {}, Data: {}}`; `'@grade': S` below a name is the grade of that branch. A change is
+`parent`, `version` (both optional), `rationale` and `operations`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -16,9 +17,10 @@ from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.audit_chain import Decision
 from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.taxonomy.apply import MOST_NODES, applied
-from dtrag.core.taxonomy.operations import Add, Operation, Split, operations
+from dtrag.core.taxonomy.grades import Grades
+from dtrag.core.taxonomy.operations import Add, Operation, SetGrade, Split, operations
 from dtrag.core.taxonomy.tree import MAX_DEPTH, MAX_NAME, ROOT, CategoryPath, Taxonomy
-from dtrag.core.taxonomy.versions import Diff, diff, parse_version
+from dtrag.core.taxonomy.versions import Diff, GradeChange, diff, parse_version
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Advice, Conflict, InvalidInput, NotFound
 from dtrag.ports import Recorder, TaxonomyStore, unrecorded
@@ -32,8 +34,9 @@ _SHOWN = 3
 class TaxonomyVersions:
     """The category tree of one app."""
 
-    def __init__(self, store: TaxonomyStore, record: Recorder = unrecorded):
+    def __init__(self, store: TaxonomyStore, record: Recorder = unrecorded, *, grades: Grades = Grades()):
         self._store = store
+        self.grades = grades
         self._record = record
 
     async def versions(self) -> list[TreeVersion]:
@@ -71,6 +74,7 @@ class TaxonomyVersions:
         if any(_numbered(operation) for operation in parsed):
             # The id of a deleted node would reactivate grants of it.
             raise InvalidInput("'node_id' is assigned by the server: leave it out.")
+        parsed = tuple(self._as_set(operation) for operation in parsed)
         if len(rationale) > MAX_RATIONALE:
             raise InvalidInput(f"A rationale has at most {MAX_RATIONALE:,} characters.")
         for number in (parent, version):
@@ -89,16 +93,23 @@ class TaxonomyVersions:
         before = version in known and known[version].activated_at is not None
         return await self._store.preview(version, "rollback" if before else "activate", datetime.now(UTC))
 
-    async def activate(self, version: str, *, accept_widening: bool = False, by: str = LOCAL.name) -> Preview:
+    async def activate(
+        self, version: str, *, accept_widening: bool = False, accept_lowering: bool = False, by: str = LOCAL.name
+    ) -> Preview:
         """Activate a proposed version. Raises `NotFound`, and `Conflict` when that is impossible.
 
-        When a key or agent would see more documents, it raises `Conflict`, too, unless `accept_widening`.
+        When a key or agent would see more documents, it raises `Conflict`, too, unless `accept_widening`; and when
+        documents would have a lower grade, unless `accept_lowering`.
         """
-        return await self._bring_in(version, "activate", accept_widening, by)
+        accepted = {"widening": accept_widening, "lowering": accept_lowering}
+        return await self._bring_in(version, "activate", accepted, by)
 
-    async def rollback(self, version: str, *, accept_widening: bool = False, by: str = LOCAL.name) -> Preview:
+    async def rollback(
+        self, version: str, *, accept_widening: bool = False, accept_lowering: bool = False, by: str = LOCAL.name
+    ) -> Preview:
         """Return to an earlier active version; documents return to their nodes of then. Raises as `activate`."""
-        return await self._bring_in(version, "rollback", accept_widening, by)
+        accepted = {"widening": accept_widening, "lowering": accept_lowering}
+        return await self._bring_in(version, "rollback", accepted, by)
 
     async def diff(self, version: str, base: str) -> Diff:
         """Differences of `version` from `base`. Raises `InvalidInput` and `NotFound`."""
@@ -110,10 +121,10 @@ class TaxonomyVersions:
         return write_tree(await self.tree(version))
 
     async def import_tree(self, text: str, rationale: str = "", *, by: str = LOCAL.name) -> TreeVersion:
-        """Propose the categories of a YAML tree that the active one lacks. Raises as `propose`."""
+        """Propose the categories and grades of a YAML tree that the active one lacks. Raises as `propose`."""
         added = missing(read_tree(text), await self.tree())
         if not added:
-            raise InvalidInput("The active tree has all of these categories already: there is nothing to propose.")
+            raise InvalidInput("The active tree has all of this already: there is nothing to propose.")
         return await self.propose(added, rationale, by=by)
 
     async def propose_file(self, text: str, *, by: str = LOCAL.name) -> TreeVersion:
@@ -123,15 +134,19 @@ class TaxonomyVersions:
         return await self.propose(change["operations"], rationale or "", parent=parent, version=version, by=by)
 
     async def _bring_in(
-        self, version: str, kind: Literal["activate", "rollback"], accept_widening: bool, by: str
+        self, version: str, kind: Literal["activate", "rollback"], accepted: Mapping[str, bool], by: str
     ) -> Preview:
         parse_version(version)
         rejected: list[Preview] = []
 
         def allowed(preview: Preview) -> None:
-            if preview.widened and not accept_widening:
-                rejected.append(preview)
-                raise _widening(preview)
+            for changes, name, refusal in (
+                (preview.widened, "widening", _widening),
+                (preview.lowered, "lowering", _lowering),
+            ):
+                if changes and not accepted[name]:
+                    rejected.append(preview)
+                    raise refusal(preview)
 
         try:
             preview = await self._store.bring_in(version, kind, allowed, by=by, now=datetime.now(UTC))
@@ -141,6 +156,12 @@ class TaxonomyVersions:
             raise
         await self._audit(by, f"taxonomy.{kind}", version, _figures(preview) | {"previous": preview.active})
         return preview
+
+    def _as_set(self, operation: Operation) -> Operation:
+        """With the name of a grade as the setting spells it. Raises `InvalidInput` for an unknown one."""
+        if not isinstance(operation, SetGrade) or not operation.grade:
+            return operation
+        return replace(operation, grade=self.grades.names[self.grades.named(operation.grade)])
 
     async def _merged(self, base: str, version: str) -> dict[int, int]:
         """Merged node -> its target, for the operations between the two versions."""
@@ -177,7 +198,24 @@ def _numbered(operation: Operation) -> bool:
 
 
 def _figures(preview: Preview) -> dict[str, object]:
-    return {"documents": preview.documents, "widened": [str(row) for row in preview.widened]}
+    figures: dict[str, object] = {"documents": preview.documents, "widened": [str(row) for row in preview.widened]}
+    if preview.lowered:
+        figures["lowered"] = [_fall(row) for row in preview.lowered]
+    return figures
+
+
+def _fall(row: GradeChange) -> str:
+    return f"{'/'.join(row.path) or 'no category'}: {row.before} to {row.to}"
+
+
+def _lowering(preview: Preview) -> Conflict:
+    falls = [_fall(row) for row in preview.lowered]
+    more = f" and {len(falls) - _SHOWN} more" if len(falls) > _SHOWN else ""
+    return Conflict(
+        f"With version {preview.version} documents get a lower grade: {', '.join(falls[:_SHOWN])}{more}.",
+        Advice.ACCEPT_LOWERING,
+        version=preview.version,
+    )
 
 
 def _widening(preview: Preview) -> Conflict:
@@ -194,6 +232,8 @@ MAX_CHARACTERS = 2_000_000
 """10,000 names of 50 characters with indentation take about half of it."""
 MAX_RATIONALE = 2_000
 _MOST_NESTING = 24
+GRADE = "@grade"
+"""What stands for the grade of a branch in a YAML tree: no category has such a name."""
 
 
 def read_change(text: str) -> dict[str, Any]:
@@ -213,18 +253,20 @@ def write_tree(taxonomy: Taxonomy) -> str:
     """The tree as nested names, sorted."""
 
     def below(node: int) -> dict[str, object]:
+        grade = taxonomy.nodes[node].grade if node in taxonomy.nodes else ""
         children = sorted(taxonomy.children.get(node, {}).values(), key=lambda child: taxonomy.nodes[child].key)
-        return {taxonomy.nodes[child].name: below(child) for child in children}
+        graded: dict[str, object] = {GRADE: grade} if grade else {}
+        return graded | {taxonomy.nodes[child].name: below(child) for child in children}
 
     return str(yaml.safe_dump(below(ROOT), allow_unicode=True, sort_keys=False, default_flow_style=False))
 
 
-def read_tree(text: str) -> tuple[CategoryPath, ...]:
-    """The paths of a tree of nested names, parents first. Raises `InvalidInput`."""
+def read_tree(text: str) -> dict[CategoryPath, str]:
+    """The paths of a tree of nested names, parents first, each with its own grade or "". Raises `InvalidInput`."""
     tree = _loaded(text)
     if not isinstance(tree, dict):
         raise InvalidInput("A tree file is nested names, such as: AI: {ML: {}, Data: {}}")
-    paths: list[CategoryPath] = []
+    paths: dict[CategoryPath, str] = {}
     queue: list[tuple[tuple[str, ...], Any]] = [((), tree)]
     while queue:
         above, branch = queue.pop()
@@ -235,12 +277,15 @@ def read_tree(text: str) -> tuple[CategoryPath, ...]:
         if len(above) >= MAX_DEPTH and branch:
             raise InvalidInput(f"The tree is more than {MAX_DEPTH} levels deep, at {'/'.join(above)!r}.")
         for name, below in branch.items():
+            if name == GRADE and above:
+                paths[CategoryPath.parse(above)] = str(below or "")
+                continue
             path = _path(above, name)
-            paths.append(path)
+            paths.setdefault(path, "")
             queue.append((path.names, below))
         if len(paths) > MOST_NODES:
             raise InvalidInput(f"The tree has more than {MOST_NODES:,} categories.")
-    return tuple(sorted(paths, key=lambda path: (len(path.key), path.key)))
+    return dict(sorted(paths.items(), key=lambda item: (len(item[0].key), item[0].key)))
 
 
 def _path(above: tuple[str, ...], name: Any) -> CategoryPath:
@@ -251,9 +296,16 @@ def _path(above: tuple[str, ...], name: Any) -> CategoryPath:
         raise InvalidInput(f"{place}, at {str(name)[:MAX_NAME]!r}: {error}") from error
 
 
-def missing(paths: tuple[CategoryPath, ...], taxonomy: Taxonomy) -> tuple[Operation, ...]:
-    """Operations that add the paths that the tree lacks."""
-    return tuple(Add(path) for path in paths if taxonomy.find(path) is None)
+def missing(paths: Mapping[CategoryPath, str], taxonomy: Taxonomy) -> tuple[Operation, ...]:
+    """Operations that add the paths that the tree lacks, and give the grades that its categories do not have."""
+    added = [Add(path) for path in paths if taxonomy.find(path) is None]
+    graded = [SetGrade(path, grade) for path, grade in paths.items() if grade and _grade_of(path, taxonomy) != grade]
+    return (*added, *graded)
+
+
+def _grade_of(path: CategoryPath, taxonomy: Taxonomy) -> str:
+    node = taxonomy.find(path)
+    return "" if node is None else taxonomy.nodes[node].grade
 
 
 class _Plain(yaml.SafeLoader):

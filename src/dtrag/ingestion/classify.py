@@ -27,9 +27,11 @@ from dtrag.core.ranking.segments import FREQUENCY_UNIT
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Centroids, TermCounts, mean_vector
 from dtrag.core.taxonomy.classification import Classification, Names, place, with_model
+from dtrag.core.taxonomy.grades import Grades
 from dtrag.core.taxonomy.review import Placement
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.text.analysis import Analyzer
+from dtrag.destinations import embeds
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import analyse_documents, embedded_text
@@ -94,7 +96,10 @@ class Classifier:
         analyzer: Analyzer = Analyzer(),
         embedder: Embedder | None = None,
         model: CategoryModel | None = None,
+        *,
+        grades: Grades = Grades(),
     ):
+        self._grades = grades
         self._store = store
         self._index = index_
         self._analyzer = analyzer
@@ -181,6 +186,9 @@ class Classifier:
     async def _mean_vector(self, document: IndexedDocument) -> Vector | None:
         """That of the first passages in languages of the model; None without any, and when the model fails."""
         model, title = self._embedder, document.document.title
+        grades = self._grades.of((await self._index.snapshot()).taxonomy)
+        if not embeds(model, grades.highest):  # its category, and with it its grade, is not known yet
+            return None
         texts = [
             embedded_text(title, indexed.chunk.breadcrumb, indexed.chunk.text)
             for indexed in document.chunks[:FIRST_PASSAGES]

@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dtrag import llm_service
@@ -22,6 +22,7 @@ from dtrag.core.text.analysis import Analyzer, clean, language, term_id, terms
 from dtrag.core.text.hidden_characters import neutralised
 from dtrag.core.text.questions import content
 from dtrag.core.text.token_counts import estimated_tokens
+from dtrag.destinations import limit_of
 from dtrag.errors import InvalidInput, LanguageModelFailed
 from dtrag.ports import ChatModel, ImaginedCounts, ImaginedPassage, ImaginedStore, NewQuestion, Passages
 
@@ -74,8 +75,16 @@ IMAGINED = "imagined"
 """The kind of the job that imagines questions."""
 
 
+async def _whole(scope: Scope) -> Scope:
+    """All passages in scope may be sent to the model."""
+    return scope
+
+
 class Imagination:
-    """The imagined questions of one index. `on_change` is called after a change: vectors are missing then."""
+    """The imagined questions of one index. `on_change` is called after a change: vectors are missing then.
+
+    `sendable` returns the part of a scope whose passages may be sent to the model now.
+    """
 
     def __init__(
         self,
@@ -83,7 +92,10 @@ class Imagination:
         model: ChatModel | None,
         analyzer: Analyzer = Analyzer(),
         on_change: Callable[[], None] = lambda: None,
+        *,
+        sendable: Callable[[Scope], Awaitable[Scope]] = _whole,
     ) -> None:
+        self._sendable = sendable
         self._store = store
         self._model = model
         self._analyzer = analyzer
@@ -95,6 +107,7 @@ class Imagination:
 
     async def estimate(self, scope: Scope = EVERYTHING, most: int | None = None) -> CostEstimate:
         """What a run costs, about. Raises `InvalidInput` without a language model."""
+        scope = await self._sendable(scope)
         model, counts = self.require_model(), await self._store.counts(scope)
         passages = counts.missing if most is None else min(most, counts.missing)
         share = passages / counts.missing if counts.missing else 0.0
@@ -117,7 +130,7 @@ class Imagination:
         what was stored until then stays.
         """
         model, report = self.require_model(), ImagineReport()
-        total = (await self._store.counts(scope)).missing
+        total = (await self._store.counts(await self._sendable(scope))).missing
         total = total if most is None else min(most, total)
         failures, done, error = 0, 0, None
         async for batch in _batches(self._missing(scope), AT_ONCE, most):
@@ -140,7 +153,7 @@ class Imagination:
         self, model: ChatModel, passage: ImaginedPassage, report: ImagineReport
     ) -> list[str] | LanguageModelFailed | None:
         """The questions of a passage; None for a reply without any."""
-        prompt = messages(passage.title, passage.breadcrumb, passage.text)
+        prompt = messages(passage.title, passage.breadcrumb, passage.text, limit_of(model))
         try:
             reply = await llm_service.generate_answer(prompt, model=model, max_tokens=MAX_TOKENS, seconds=SECONDS)
         except LanguageModelFailed as error:
@@ -212,9 +225,9 @@ class Imagination:
             file_name = passage.source_uri.rsplit("/", 1)[-1]
             yield passage, [*names, f"{file_name}/{passage.ordinal + 1}", passage.chunk_id]
 
-    async def _pages(self, which: Passages, scope: Scope) -> AsyncIterator[ImaginedPassage]:
+    async def _pages(self, which: Passages, scope: Scope, *, sendable: bool = False) -> AsyncIterator[ImaginedPassage]:
         last: ImaginedPassage | None = None
-        while page := await self._store.passages(which, scope, PAGE, last):
+        while page := await self._store.passages(which, await self._sendable(scope) if sendable else scope, PAGE, last):
             for passage in page:
                 yield passage
             last = page[-1]
@@ -229,9 +242,9 @@ class Imagination:
             await self._put([(passage, passage.questions)], passage.origin, EVERYTHING, ImagineReport())
 
     async def _missing(self, scope: Scope) -> AsyncIterator[ImaginedPassage]:
-        """The passages without questions; of several with one text in a document the first."""
+        """The passages without questions that may be sent; of several with one text in a document the first."""
         seen: set[tuple[uuid.UUID, int]] = set()
-        async for passage in self._pages("without", scope):
+        async for passage in self._pages("without", scope, sendable=True):
             key = passage.document_id, hash(passage.text)
             if key not in seen:
                 seen.add(key)
@@ -324,13 +337,13 @@ _SYSTEM = {
 _SPACE = re.compile(r"\s*")
 
 
-def messages(title: str, breadcrumb: Sequence[str], text: str) -> tuple[Message, ...]:
-    """The prompt for one passage, in Korean or English; title, headings and text are fenced."""
+def messages(title: str, breadcrumb: Sequence[str], text: str, grade: int | None = None) -> tuple[Message, ...]:
+    """The prompt for one passage of at most this grade, in Korean or English; title, headings and text are fenced."""
     code = "ko" if language(text) == "ko" else "en"
     heading = " > ".join(dict.fromkeys(filter(None, (title, *breadcrumb))))[:300]
     passage = fenced("", f"{heading}\n\n{text[:MOST_TEXT]}", boundary())
     name = "자료:" if code == "ko" else "Passage:"
-    return Message("system", _SYSTEM[code]), Message("user", f"{name}{passage}")
+    return Message("system", _SYSTEM[code], 0), Message("user", f"{name}{passage}", grade)
 
 
 def questions_of_reply(text: str) -> list[str]:

@@ -61,10 +61,25 @@ class Embed(Protocol):
         """One vector for each text."""
 
 
-class VectorFiller:
-    """Makes the missing vectors of one index. `turns` says which process makes them; None: this one."""
+async def _always() -> bool:
+    """Texts may be sent to the embedder."""
+    return True
 
-    def __init__(self, store: VectorStore, embedder: Embedder | None, turns: VectorTurns | None = None) -> None:
+
+class VectorFiller:
+    """Makes the missing vectors of one index. `turns` says which process makes them; None: this one.
+
+    `admitted()`: whether all texts of the tree may be sent to the embedder now; while they may not, no vector is made.
+    """
+
+    def __init__(
+        self,
+        store: VectorStore,
+        embedder: Embedder | None,
+        turns: VectorTurns | None = None,
+        admitted: Callable[[], Awaitable[bool]] = _always,
+    ) -> None:
+        self._admitted = admitted
         self._store = store
         self._embedder = embedder
         self._turns = turns
@@ -108,6 +123,8 @@ class VectorFiller:
 
     async def due(self) -> bool:
         """Whether a vector may be missing: at first always, since the models may be others than before."""
+        if not await self._admitted():
+            return False
         if not self._assigned:
             return True
         store = self._store
@@ -121,11 +138,13 @@ class VectorFiller:
         self, store: VectorStore, at_once: int, *, sentences: bool, background: bool
     ) -> AsyncIterator[int]:
         """Make batch after batch; the number of vectors of each."""
+        if not await self._admitted():
+            return
         await self._assign(store, await store.languages())
         self._assigned = True
         previous: WaitingBatch | None = None
         embed = partial(self._embedded, at_once=at_once, background=background)
-        while True:
+        while await self._admitted():
             if batch := await store.waiting(BATCH):
                 if batch.unassigned:
                     await self._assign(store, batch.unassigned)

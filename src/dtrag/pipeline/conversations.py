@@ -11,13 +11,15 @@ import datetime
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from dtrag.batch_writer import TidyTimer, kept_since
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import Viewer, scope_rows
+from dtrag.core.access.scope import Scope, Viewer, scope_rows
 from dtrag.core.chat import Message
 from dtrag.core.conversation import MAX_TITLE, Conversation, Turn, conversation_id
 from dtrag.core.documents import uuid_or_none
+from dtrag.core.taxonomy.grades import Grades
 from dtrag.core.text.analysis import clean
 from dtrag.core.trace import Trace
 from dtrag.errors import InvalidInput, NotFound
@@ -43,6 +45,7 @@ class Conversations:
         *,
         days: int,
         record: Recorder = unrecorded,
+        grades: Grades = Grades(),
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
         monotonic: Callable[[], float] = time.monotonic,
     ):
@@ -51,6 +54,7 @@ class Conversations:
         self._index = index
         self._days = days
         self._record = record
+        self._grades = grades
         self._now = now
         self._tidy_timer = TidyTimer(now, monotonic)
 
@@ -67,11 +71,11 @@ class Conversations:
     async def last(
         self, conversation: str, caller: Caller, turns: int = REMEMBERED, *, scope: Viewer | None = None
     ) -> list[Turn]:
-        """As `history`, but as turns, with the documents that they are based on."""
+        """As `history`, but as turns, with the documents that they are based on, and the highest grade of these."""
         if turns < 1:
             return []
         stored = await self._store.turns(conversation_id(conversation), caller.owner, turns, self._since())
-        return await self._visible(stored, scope or caller.access)
+        return await self._graded(await self._visible(stored, scope or caller.access))
 
     async def add(
         self,
@@ -169,6 +173,19 @@ class Conversations:
 
     def _since(self) -> datetime.datetime:
         return kept_since(self._now(), self._days)
+
+    async def _graded(self, turns: Sequence[Turn]) -> list[Turn]:
+        """The turns with the grades of their documents as they are placed now; a deleted one has the highest grade."""
+        grades = self._grades.of((await self._index.snapshot()).taxonomy)
+        left = {document_id for turn in turns for document_id in turn.document_ids} if grades.highest else set()
+        of_document: dict[uuid.UUID, int] = {}
+        for grade in range(grades.highest):
+            lower = Scope(grades.up_to(grade))
+            of_document |= dict.fromkeys(await self._sight.visible(left - of_document.keys(), lower), grade)
+        return [
+            replace(turn, grade=max((of_document.get(key, grades.highest) for key in turn.document_ids), default=0))
+            for turn in turns
+        ]
 
     async def _visible(self, turns: Sequence[Turn], viewer: Viewer) -> list[Turn]:
         """The turns, without the answers that are based on documents the viewer may not see."""

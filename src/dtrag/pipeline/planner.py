@@ -16,10 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dtrag.core.access.grade_limits import UNLIMITED
 from dtrag.core.chat import Message, boundary, fenced
 from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.text.patterns import explained
 from dtrag.core.text.question_words import asks
+from dtrag.destinations import limit_of
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.run_context import Run
@@ -45,21 +47,29 @@ def complexity_of(query: str) -> Complexity:
     return "medium" if asks(query, "comparison") else "simple"
 
 
-async def plan(query: str, run: Run, *, seconds: float) -> Plan:
-    """The plan of one question, made in at most `seconds`. A failing model never raises here."""
+def lowest_limit(run: Run) -> int:
+    """The limit of a question that a plan is made for: it goes to the model, and into the inputs of the tools."""
+    registry = run.tools if run.tools is not None else get_tool_registry()
+    limits = [registry.limit(tool) for tool in permitted(run).values()]
+    return min((*limits, UNLIMITED if run.model is None else limit_of(run.model)))
+
+
+async def plan(query: str, run: Run, *, grade: int | None = None, seconds: float) -> Plan:
+    """The plan of one question of this grade (None: unknown), made in at most `seconds`. A failing model never raises
+    here."""
     allowed = permitted(run)
     inputs, reasons = by_rules(query, allowed)
     complexity = complexity_of(query)
     reasoning = " ".join(reasons) or "The documents are searched; no rule asks for a tool."
     if run.model is None or not allowed:
-        return _plan(inputs, complexity, reasoning)
+        return _plan(inputs, complexity, reasoning, grade=grade)
     try:
-        return await _by_model(query, run, run.model, allowed, min(seconds, LONGEST_S))
+        return await _by_model(query, run, run.model, allowed, grade=grade, seconds=min(seconds, LONGEST_S))
     except (LanguageModelFailed, Overloaded, InvalidPlan, TimeoutError) as error:
         reason = str(error) or f"it took longer than {min(seconds, LONGEST_S):g} s."
         failed = "The language model's plan could not be used, rules planned instead: {reason}"
         note = stated("plan_failed", failed, reason=reason)
-        return _plan(inputs, complexity, reasoning, strategy="fallback", notes=(note,))
+        return _plan(inputs, complexity, reasoning, strategy="fallback", notes=(note,), grade=grade)
 
 
 def permitted(run: Run) -> dict[str, Tool]:
@@ -87,13 +97,15 @@ def by_rules(query: str, allowed: Mapping[str, Tool]) -> tuple[dict[str, JsonObj
     return inputs, reasons
 
 
-async def _by_model(query: str, run: Run, model: ChatModel, allowed: Mapping[str, Tool], seconds: float) -> Plan:
+async def _by_model(
+    query: str, run: Run, model: ChatModel, allowed: Mapping[str, Tool], *, grade: int | None, seconds: float
+) -> Plan:
     async with asyncio.timeout(seconds):
         # Schemas are derived and compiled when they are first read, which takes some 0.1 s: not on the event loop.
-        prompt = await asyncio.to_thread(messages, query, list(allowed.values()))
+        prompt = await asyncio.to_thread(messages, query, list(allowed.values()), grade)
         reply = await model_calls.call(run, "plan", model, prompt, max_tokens=MAX_TOKENS, seconds=seconds)
     choice = await asyncio.to_thread(choice_of, reply.text, allowed)
-    return _plan(choice.inputs, complexity_of(query), choice.reasoning, notes=choice.notes)
+    return _plan(choice.inputs, complexity_of(query), choice.reasoning, notes=choice.notes, grade=grade)
 
 
 def _plan(
@@ -103,6 +115,7 @@ def _plan(
     *,
     strategy: str | None = None,
     notes: Statements = (),
+    grade: int | None,
 ) -> Plan:
     return {
         "tools": list(inputs),
@@ -112,6 +125,7 @@ def _plan(
         "complexity": complexity,
         "reasoning": reasoning,
         "notes": list(notes),
+        "grade": grade or 0,
     }
 
 
@@ -235,8 +249,8 @@ class ToolChoice:
     notes: Statements
 
 
-def messages(query: str, tools: Sequence[Tool]) -> list[Message]:
-    """The prompt for a plan: the question and the tools, and no retrieved text."""
+def messages(query: str, tools: Sequence[Tool], grade: int | None = None) -> list[Message]:
+    """The prompt for a plan: the question, which has this grade, and the tools, and no retrieved text."""
     fence = boundary()
     listed = "\n".join(
         f"{tool.name}: {' '.join(tool.description.split())[:MAX_DESCRIPTION]}\n"
@@ -244,7 +258,7 @@ def messages(query: str, tools: Sequence[Tool]) -> list[Message]:
         for tool in tools
     )
     request = f"{fenced('Tools', listed, fence)}\n\n{fenced('Question', query[:MAX_QUERY], fence)}"
-    return [Message("system", _RULES.format(fence=fence)), Message("user", request)]
+    return [Message("system", _RULES.format(fence=fence), 0), Message("user", request, grade)]
 
 
 def choice_of(text: str, allowed: Mapping[str, Tool]) -> ToolChoice:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from dtrag.core.chat import Message, boundary, fenced
+from dtrag.core.chat import Message, boundary, fenced, highest_grade
 from dtrag.core.text.analysis import normalise, terms
 from dtrag.core.text.followup import content_words, kind_of, standing_alone
 from dtrag.core.text.hidden_characters import neutralised
@@ -53,8 +53,13 @@ async def standalone(question: str, history: Sequence[Message], run: Run) -> tup
     """The search query, and a note on how it was derived ("" if it is the question itself)."""
     if not any(_questions(history)):
         return question, ""
-    if run.model is None or _is_complete(question):
-        return by_rules(question, history)
+    latest = history[-MAX_MESSAGES:]
+    if (
+        run.model is None
+        or _is_complete(question)
+        or len((await run.outgoing(run.model)).history(latest)) < len(latest)
+    ):
+        return by_rules(question, history)  # a model that may not see all of it could take the question for another
     try:
         rewritten = await rewrite_by_model(question, history, run, run.model)
     except (LanguageModelFailed, Overloaded):
@@ -83,8 +88,12 @@ async def rewrite_by_model(question: str, history: Sequence[Message], run: Run, 
     latest = list(history)[-MAX_MESSAGES:]
     conversation = "\n".join(f"{message.role}: {message.content[:MAX_MESSAGE_CHARACTERS]}" for message in latest)
     messages = [
-        Message("system", _INSTRUCTIONS.format(fence=fence)),
-        Message("user", f"{fenced('What was said', conversation, fence)}\nThe last question: {neutralised(question)}"),
+        Message("system", _INSTRUCTIONS.format(fence=fence), 0),
+        Message(
+            "user",
+            f"{fenced('What was said', conversation, fence)}\nThe last question: {neutralised(question)}",
+            highest_grade(latest),
+        ),
     ]
     seconds = MODEL_SHARE * budget_of("rewrite")
     reply = await model_calls.call(run, "rewrite", model, messages, max_tokens=MAX_TOKENS, seconds=seconds)
@@ -141,10 +150,11 @@ def may_suggest(question: str, run: Run) -> bool:
     )
 
 
-async def suggested_words(question: str, run: Run) -> tuple[str, ...]:
+async def suggested_words(question: str, run: Run, grade: int | None = None) -> tuple[str, ...]:
     """The model's official words; () where the pack does not apply to the documents that the caller can see.
 
-    Raises `LanguageModelFailed`, also for a reply without such words, and `Overloaded`.
+    `grade` is that of the question. Raises `LanguageModelFailed`, also for a reply without such words, and
+    `Overloaded`.
     """
     pack = run.engine.pack
     if run.model is None or pack is None or not may_suggest(question, run):
@@ -153,8 +163,8 @@ async def suggested_words(question: str, run: Run) -> tuple[str, ...]:
         return ()
     fence = boundary()
     messages = [
-        Message("system", pack.suggestion_rules(question).format(fence=fence)),
-        Message("user", fenced("The question", neutralised(question[:MAX_QUESTION]), fence)),
+        Message("system", pack.suggestion_rules(question).format(fence=fence), 0),
+        Message("user", fenced("The question", neutralised(question[:MAX_QUESTION]), fence), grade),
     ]
     seconds = MODEL_SHARE * budget_of("rewrite")
     reply = await model_calls.call(run, "rewrite", run.model, messages, max_tokens=MAX_WORD_TOKENS, seconds=seconds)

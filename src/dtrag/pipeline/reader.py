@@ -16,6 +16,7 @@ from dtrag.core.answers.passage_confidence import Confidence
 from dtrag.core.answers.reasons import Decision
 from dtrag.core.chat import Message, boundary, fenced
 from dtrag.core.statements import stated
+from dtrag.destinations import Outgoing
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.generative import shown
@@ -94,10 +95,14 @@ async def read(state: PipelineState) -> PipelineState:
     if run.model is None or evidence is None:
         return state
     first = evidence.passages[:PASSAGES]
+    outgoing = await run.outgoing(run.model)
+    if not all(map(outgoing.admits, first)):  # an order of some of them would say nothing about the others
+        run.recording.facts["withheld"] = sum(not outgoing.admits(passage) for passage in first)
+        return state
     names = [label(passage) if run.recording.keeps_text else number for number, passage in enumerate(first, start=1)]
     run.recording.facts["before"] = names
     try:
-        reading = await _by_model(state.search_query or state.query, evidence, run, run.model)
+        reading = await _by_model(state, evidence, run, run.model, outgoing)
     except ModelNotAllowed as error:  # a model that must not be called has not failed
         state.notes.append(stated("model_not_allowed", "{error}", error=error))
         return state
@@ -124,10 +129,14 @@ def _judged(by_words: Confidence, reading: Reading, run: Run) -> Confidence:
     return replace(by_words, decision=decision, reason=(_REASONS[reading.answer],))
 
 
-async def _by_model(question: str, evidence: Evidence, run: Run, model: ChatModel) -> Reading:
+async def _by_model(
+    state: PipelineState, evidence: Evidence, run: Run, model: ChatModel, outgoing: Outgoing
+) -> Reading:
     """Raises `LanguageModelFailed`, also for a reply that is not a judgement, and `Overloaded`."""
     seconds = MODEL_SHARE * budget_of("read")
-    prompt = messages(question, evidence)
+    question, of_question = state.question_for(outgoing.limit)
+    grade = max(of_question, outgoing.grade(evidence.passages[:PASSAGES]) or 0)
+    prompt = messages(question, evidence, grade)
     reply = await model_calls.call(run, "read", model, prompt, max_tokens=MAX_TOKENS, seconds=seconds)
     reading = reading_in(reply.text, len(evidence.passages[:PASSAGES]))
     if reading is None:
@@ -135,15 +144,15 @@ async def _by_model(question: str, evidence: Evidence, run: Run, model: ChatMode
     return reading
 
 
-def messages(question: str, evidence: Evidence) -> list[Message]:
-    """The prompt: the question and the first passages, as the model that composes sees them."""
+def messages(question: str, evidence: Evidence, grade: int | None = None) -> list[Message]:
+    """The prompt: the question and the first passages, as the model that composes sees them; `grade` is theirs."""
     fence = boundary()
     parts = [
         fenced(f"Passage [{number}]", shown(passage, evidence.preceding.get(passage.chunk_id)), fence)
         for number, passage in enumerate(evidence.passages[:PASSAGES], start=1)
     ]
     parts.append(fenced("The question", question[:MAX_QUESTION], fence))
-    return [Message("system", _RULES.format(fence=fence)), Message("user", "\n\n".join(parts))]
+    return [Message("system", _RULES.format(fence=fence), 0), Message("user", "\n\n".join(parts), grade)]
 
 
 def reading_in(reply: str, passages: int) -> Reading | None:

@@ -15,11 +15,13 @@ from dtrag.core.answers.passage_confidence import Policy
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.taxonomy.grades import Grades, TreeGrades
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.questions import content_terms, weighted_terms
 from dtrag.core.text.sentences import Preceding, beginning_of, begins_inside
 from dtrag.core.trace import CallTrace, StepTrace
 from dtrag.current_app import active
+from dtrag.destinations import Outgoing, limit_of
 from dtrag.ports import ChatModel, Embedder, Index, IndexSnapshot
 from dtrag.retrieval.request import CANDIDATES
 from dtrag.settings import active_flags
@@ -149,6 +151,7 @@ class Run:
     emit: Emit = _silent
     identity: Mapping[str, str] = field(default_factory=dict)
     text_key: Callable[[], TextKey | None] = _no_key
+    grades: Grades = Grades()
     admission: Admission = field(default_factory=Admission)
     recording: Recording = field(default_factory=Recording)
 
@@ -156,6 +159,14 @@ class Run:
     def has_listener(self) -> bool:
         """Whether events go anywhere: without a listener nothing is streamed."""
         return self.emit is not _silent
+
+    async def tree_grades(self) -> TreeGrades:
+        """The grades of the tree that the search has read last."""
+        return self.grades.of((self.index.latest or await self.index.snapshot()).taxonomy)
+
+    async def outgoing(self, model: ChatModel | None) -> Outgoing:
+        """What the model may be sent."""
+        return Outgoing(await self.tree_grades(), limit_of(model))
 
 
 def of_active_app() -> Run:

@@ -22,6 +22,7 @@ from dtrag.core.documents import (
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.statements import Statement, Statements
 from dtrag.core.text.sentences import Preceding
+from dtrag.destinations import allows
 from dtrag.pipeline.run_context import Run, of_active_app
 from dtrag.ports import NamedPassages
 from dtrag.settings import active_flags
@@ -35,7 +36,7 @@ class Plan(TypedDict, total=False):
     """Which tools run: `tools` in order, `inputs` by tool, `steps` of the answer by name.
 
     `strategy` is direct, multi_step, or fallback when a model's plan could not be used; `complexity` is simple, medium
-    or complex.
+    or complex. `grade` is the highest grade of what the inputs were made from.
     """
 
     tools: list[str]
@@ -45,6 +46,7 @@ class Plan(TypedDict, total=False):
     complexity: str
     reasoning: str
     notes: list[Statement]
+    grade: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ class PipelineState:
     `retrieved_chunks` may be given as dictionaries, as in the acceptance text: with `text`, `score`, `chunk_id` and
     other fields of a passage. `sources` are what the answer cites. `confidence` and `answer_confidence` (None for
     answers that are not selected quotations) are in [0, 1]. `step_timings` in seconds, of the steps that ran.
-    `search_query` is the query where it is not the question itself (a rewritten follow-up), and `official_words` are
+    `search_query` is the query where it is not the question itself (a rewritten follow-up), with the highest grade of
+    the conversation that its words may be from, and `official_words` are
     those that a language model suggests for an everyday one. `model` is the model that
     wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so.
     `answered_before` is a case of the memory, and `offered` are those with similar questions. `marked` are the spans of
@@ -146,6 +149,7 @@ class PipelineState:
     model: str | None = None
     unfinished: bool = False
     search_query: str | None = None
+    search_query_grade: int = 0
     official_words: tuple[str, ...] = ()
     answered_before: EarlierQuestion | None = None
     offered: tuple[EarlierQuestion, ...] = ()
@@ -163,6 +167,12 @@ class PipelineState:
                 chunk if isinstance(chunk, SearchResult) else _passage(number, chunk)
                 for number, chunk in enumerate(self.retrieved_chunks, start=1)
             ]
+
+    def question_for(self, limit: int) -> tuple[str, int]:
+        """The query for a destination with this limit, and its grade: the question as typed where that is above it."""
+        if self.search_query is not None and allows(limit, self.search_query_grade):
+            return self.search_query, self.search_query_grade
+        return self.query, 0
 
     @property
     def passages(self) -> list[SearchResult]:

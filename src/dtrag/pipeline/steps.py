@@ -14,10 +14,11 @@ from dtrag.core.answers.passage_confidence import confidence
 from dtrag.core.answers.reasons import Decision, declined
 from dtrag.core.documents import Declined
 from dtrag.core.statements import stated
+from dtrag.destinations import allows, embeds
 from dtrag.errors import DatabaseUnavailable, InvalidInput, LanguageModelFailed, Overloaded
 from dtrag.pipeline import planner
 from dtrag.pipeline.answer.citations import highlighted
-from dtrag.pipeline.answer.compose import compose
+from dtrag.pipeline.answer.compose import compose, quote_withheld
 from dtrag.pipeline.answer.grounding import verify
 from dtrag.pipeline.debate.engine import debate
 from dtrag.pipeline.question import by_rules, intent_of, may_suggest, standalone, suggested_words
@@ -45,8 +46,10 @@ async def rewrite(state: PipelineState) -> PipelineState:
     At the same time a language model suggests `official_words`; if it fails or is late, there are none.
     """
     run = running(state)
+    await run.index.snapshot()  # grades as they are now: nothing was searched yet
     rewritten, words = await asyncio.gather(standalone(state.query, run.history, run), _official_words(state, run))
     state.official_words = words
+    state.search_query_grade = (await run.outgoing(None)).grade(messages=run.history) or 0
     if words and run.recording.keeps_text:
         run.recording.facts["official_words"] = ", ".join(words)
     return _with_query(state, rewritten)
@@ -54,8 +57,12 @@ async def rewrite(state: PipelineState) -> PipelineState:
 
 async def _official_words(state: PipelineState, run: Run) -> tuple[str, ...]:
     question, _ = by_rules(state.query, run.history)
+    outgoing = await run.outgoing(run.model)
+    grade = outgoing.grade(messages=run.history) if question != state.query else 0
+    if not allows(outgoing.limit, grade or 0):
+        question, grade = state.query, 0
     try:
-        return await suggested_words(question, run)
+        return await suggested_words(question, run, grade)
     except (LanguageModelFailed, Overloaded, DatabaseUnavailable) as error:
         _LOG.info("no official words: %s", error)
         state.degraded.append("official_words")
@@ -64,12 +71,14 @@ async def _official_words(state: PipelineState, run: Run) -> tuple[str, ...]:
 
 async def rewrite_by_rules(state: PipelineState) -> PipelineState:
     """The fallback of the rewrite step."""
-    return _with_query(state, by_rules(state.query, running(state).history))
+    run = running(state)
+    state.search_query_grade = (await run.outgoing(None)).grade(messages=run.history) or 0
+    return _with_query(state, by_rules(state.query, run.history))
 
 
 def _with_query(state: PipelineState, rewritten: tuple[str, str]) -> PipelineState:
     question, note = rewritten
-    if question != state.query:
+    if question != state.query and embeds(running(state).embedder, state.search_query_grade):
         recording = running(state).recording
         state.search_query = question
         recording.facts |= {"search_query": question} if recording.keeps_text else {}
@@ -89,9 +98,9 @@ async def step3_plan(state: PipelineState) -> PipelineState:
     """`plan`: which tools the question needs, each with its input."""
     run = running(state)
     await run.prepare()
-    question = state.search_query or state.query
     planning = run if _asks_model(state) else replace(run, model=None)
-    state.plan = await planner.plan(question, planning, seconds=0.9 * plan_seconds(state))
+    question, grade = state.question_for(planner.lowest_limit(planning))
+    state.plan = await planner.plan(question, planning, grade=grade, seconds=0.9 * plan_seconds(state))
     state.notes += state.plan["notes"]
     run.recording.facts |= {"tools": list(state.plan["tools"]), "strategy": state.plan["strategy"]}
     return state
@@ -150,7 +159,7 @@ async def step6_cite(state: PipelineState) -> PipelineState:
     """Checks every sentence of a model's answer; `sources` are what the answer cites after that."""
     run = running(state)
     if state.model is not None and state.answer:
-        state = await verify(state, run)
+        state = await quote_withheld(await verify(state, run), run)
     state.sources = highlighted(state.search_query or state.query, state.sources)
     show_cases(state, run)
     if state.evidence is not None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtrag.concurrency import limit_clock
+from dtrag.core.access.grade_limits import UNLIMITED
+from dtrag.destinations import allows
 from dtrag.errors import InvalidInput
 from dtrag.logs import redact
 from dtrag.settings import flag
@@ -18,6 +20,7 @@ from dtrag.tools.registry import TIMEOUT, JsonObject, Tool, ToolExecutionResult,
 
 BLOCKED = "Blocked by whitelist policy"
 TIMED_OUT = "Tool execution timeout"
+ABOVE = "Blocked: the input has texts above the grade that this tool may be sent (setting grade_limits)"
 CUT = "The output was longer than a tool may give back and was cut."
 MESSAGE = 500
 """Characters of a tool's error message that are reported."""
@@ -51,19 +54,25 @@ async def execute_tool(
     registry: ToolRegistry | None = None,
     allowed: Collection[str] | None = None,
     policy: bool | None = None,
+    grade: int = 0,
 ) -> ToolExecutionResult:
     """Execute one tool of the registry (default: `get_tool_registry()`) within `timeout` seconds, or its own if less.
 
     `allowed` are the tools that the caller may use; None for all. TOOL_WHITELIST applies as well with `policy` (None:
-    while the flag tools_policy is on). Errors are part of the result: "Tool '...' not found", "Blocked by whitelist
-    policy", "Input validation failed: ...", "Tool execution timeout (...s)", "Execution error: ...". Raises
+    while the flag tools_policy is on). `grade` is the highest grade of the texts in the input. Errors are part of the
+    result: "Tool '...' not found", "Blocked by whitelist policy", "Input validation failed: ...", "Tool execution
+    timeout (...s)", "Execution error: ...", and that the tool may not be sent texts of that grade. Raises
     `InvalidInput` for an invalid timeout, and otherwise only the caller's own cancellation.
     """
     if not (timeout > 0 and math.isfinite(timeout)):
         raise InvalidInput(f"The timeout of a tool is {timeout!r}, but must be a number of seconds above 0.")
     tools = get_tool_registry() if registry is None else registry
     policy = flag("tools_policy") if policy is None else policy
-    result = await _executed(name, tools.get_tool(name), input, timeout, allowed=allowed, policy=policy)
+    tool = tools.get_tool(name)
+    if tool is not None and not allows(tools.limit(tool), grade):
+        result = ToolExecutionResult(False, None, ABOVE, name, 0.0)
+    else:
+        result = await _executed(name, tool, input, timeout, allowed=allowed, policy=policy)
     tools.on_executed(result)
     return result
 
@@ -166,11 +175,20 @@ async def execute_plan(
         return []
     inputs = (plan or {}).get("inputs")
     inputs = inputs if isinstance(inputs, Mapping) else {}
+    grade = (plan or {}).get("grade", 0)
     budget = SECONDS_PER_TOOL * len(names) if seconds is None else seconds
     budget *= min(1.0, MOST_TOOLS / len(names))  # tools that do not run give no time to the others
     limit = min(TIMEOUT, round(budget * SHARE, 3))
     running = [
-        execute_tool(name, inputs.get(name, {}), limit, registry=registry, allowed=allowed, policy=policy)
+        execute_tool(
+            name,
+            inputs.get(name, {}),
+            limit,
+            registry=registry,
+            allowed=allowed,
+            policy=policy,
+            grade=grade if isinstance(grade, int) else UNLIMITED,
+        )
         for name in names[:MOST_TOOLS]
     ]
     results = [result.as_row() for result in await asyncio.gather(*running)]

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from dtrag.core.access.api_key import LOCAL, Caller
+from dtrag.core.access.grade_limits import Recipient
 from dtrag.core.access.scope import scope_rows
 from dtrag.core.response import response
 from dtrag.core.tool_approval import Approval, OfferedTool, State, fingerprint, problem, state
@@ -112,6 +113,11 @@ class McpTools:
     def configured(self) -> bool:
         """Whether any server is configured."""
         return bool(self._servers)
+
+    @property
+    def destinations(self) -> list[Recipient]:
+        """The servers."""
+        return [_destination(server) for server in self._servers.values()]
 
     async def refresh(self, seconds: float = PATIENCE_S) -> None:
         """Update the registry, waiting at most `seconds` for servers whose lists have expired.
@@ -219,7 +225,14 @@ class McpTools:
         execute = partial(self._execute, server, tool, approved)
         try:
             self._registry.register(
-                Tool(tool.full_name, tool.description, tool.input_schema, execute, server.answer_seconds)
+                Tool(
+                    tool.full_name,
+                    tool.description,
+                    tool.input_schema,
+                    execute,
+                    server.answer_seconds,
+                    _destination(server),
+                )
             )
         except InvalidInput as error:  # a program registered a tool of that name, which stays
             _LOG.warning("A tool of an MCP server cannot be registered", extra={"why": str(error)})
@@ -287,6 +300,10 @@ class McpTools:
     async def _record_change(self, caller: Caller, action: str, name: str, details: Mapping[str, Any]) -> None:
         scope = scope_rows(caller.access)
         await self._record(caller.name, action, scope=scope, subjects=[name], decision="done", details=details)
+
+
+def _destination(server: ToolServer) -> Recipient:
+    return Recipient("mcp", server.name, server.where)
 
 
 def _unknown(reason: str) -> NotFound:

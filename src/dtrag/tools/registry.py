@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
+from dtrag.core.access.grade_limits import UNLIMITED, Limits, Recipient
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Tool:
 
     `execute` runs on the event loop and must not block it; `dtrag.tools.tool` makes tools of functions, blocking ones
     included. It returns values that JSON can represent. `timeout`: seconds that one execution may take.
+    `destination` is where its input is sent, None for a tool that works in this process.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Tool:
     input_schema: Mapping[str, Any]
     execute: Execute = field(repr=False)
     timeout: float = TIMEOUT
+    destination: Recipient | None = None
 
     @cached_property
     def check(self) -> Check:
@@ -62,6 +65,11 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         self.on_executed: Callable[[ToolExecutionResult], None] = lambda result: None
         """Called with the result of every execution, refused ones included."""
+        self.limits = Limits()
+
+    def limit(self, tool: Tool) -> int:
+        """The highest grade of text that may be in an input of the tool."""
+        return UNLIMITED if tool.destination is None else self.limits.of(tool.destination)
 
     def register(self, tool: Tool) -> None:
         """Add a tool. Raises `InvalidInput` for an invalid or taken name: no tool replaces another."""

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, overload
 
 from dtrag.concurrency import DaemonThreads
+from dtrag.core.access.grade_limits import Recipient
 from dtrag.errors import InvalidInput
 from dtrag.tools.registry import TIMEOUT, JsonObject, Tool
 
@@ -49,7 +50,13 @@ def tool(
     return decorate if function is None else decorate(function)
 
 
-def tool_of(function: Callable[..., Any], *, name: str | None = None, timeout: float = TIMEOUT) -> Tool:
+def tool_of(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    timeout: float = TIMEOUT,
+    destination: Recipient | None = None,
+) -> Tool:
     """As `tool`, but the schema is derived when it is first read.
 
     For built-in tools: pydantic takes 0.1 s to import, which most commands then save.
@@ -62,7 +69,7 @@ def tool_of(function: Callable[..., Any], *, name: str | None = None, timeout: f
             return await function(**typed)
         return await run_in_thread(function, typed)
 
-    return Tool(name or function.__name__, arguments.description, arguments, execute, timeout)
+    return Tool(name or function.__name__, arguments.description, arguments, execute, timeout, destination)
 
 
 async def run_in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

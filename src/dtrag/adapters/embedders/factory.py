@@ -14,6 +14,7 @@ from dtrag.adapters.embedders.bert import BertEmbedder, MiniLM
 from dtrag.adapters.embedders.e5 import E5
 from dtrag.adapters.model_files import OnDemand
 from dtrag.adapters.onnx_model import DIR
+from dtrag.core.access.grade_limits import UNLIMITED
 from dtrag.core.documents import Vector
 from dtrag.core.text.analysis import language
 from dtrag.errors import InvalidInput, ModelNotFound
@@ -168,6 +169,11 @@ class CachedEmbedder:
     def floor(self) -> float:
         """As the embedder's, which may have to load for it."""
         return self._embedder.floor
+
+    @property
+    def limit(self) -> int:
+        """The highest grade of text that the embedder may be sent."""
+        return getattr(self._embedder, "limit", UNLIMITED)
 
     def of(self, code: str) -> Embedder | None:
         """See `EmbedderRouter`: the model for the language, with this cache."""

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dtrag.core.access.grade_limits import Limits, Recipient
 from dtrag.core.documents import Vector
+from dtrag.core.taxonomy.grades import Grades
 from dtrag.errors import EmbedderFailed, InvalidInput, MissingExtra
 from dtrag.personal_data import mask_of
 from dtrag.settings import Settings, usual_key
@@ -40,13 +42,22 @@ class OpenAIEmbedder:
     decides = True
 
     def __init__(
-        self, model: str, *, address: str, key: str, seconds: float = SECONDS, mask: Callable[[str], str] = str
+        self,
+        model: str,
+        *,
+        address: str,
+        key: str,
+        seconds: float = SECONDS,
+        mask: Callable[[str], str] = str,
+        limits: Limits = Limits(),
     ) -> None:
         self._mask = mask
         self.dim = DIMENSIONS[model]
         # The weights are not ours to hash: what can be told apart is the model and the server that has it.
         digest = hashlib.sha256(f"{address}\n{model}\n{self.dim}".encode()).hexdigest()
         self.id = f"openai-{model}@{digest[:8]}"
+        self.destination = Recipient("embedder", f"openai:{model}", address)
+        self.limit = limits.of(self.destination)
         self._model, self._address, self._key, self._seconds = model, address, key, seconds
         self._client: Any = None
         self._lock = threading.Lock()
@@ -105,7 +116,9 @@ def create(name: str, settings: Settings) -> OpenAIEmbedder:
         raise InvalidInput(f"The embedder {name!r} needs a key: set DTRAG_EMBED_API_KEY or OPENAI_API_KEY.")
     if own and not own.startswith(("http://", "https://")):
         raise InvalidInput("DTRAG_EMBED_BASE_URL must be an address such as http://127.0.0.1:8080/v1.")
-    return OpenAIEmbedder(model, address=(own or ADDRESS).rstrip("/"), key=key or "no-key", mask=mask_of(settings))
+    limits = Limits.parse(settings.grade_limits, Grades.parse(settings.grades))
+    address = (own or ADDRESS).rstrip("/")
+    return OpenAIEmbedder(model, address=address, key=key or "no-key", mask=mask_of(settings), limits=limits)
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:

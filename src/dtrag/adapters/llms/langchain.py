@@ -95,6 +95,11 @@ class LangChainModel:
         self._building: asyncio.Task[Built] | None = None
         self._temperature = True
 
+    @property
+    def address(self) -> str:
+        """The base address of its server."""
+        return self._spec.address
+
     async def warm(self) -> None:
         """Import what the first call would have to import, in a thread. Sends nothing; raises nothing."""
         try:

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 from dtrag.core.access.scope import Grant
 from dtrag.core.response import TEXT, Moment, Written, response
+from dtrag.core.taxonomy.grades import Grades
 from dtrag.core.taxonomy.operations import Operation
-from dtrag.core.taxonomy.tree import Taxonomy
-from dtrag.core.taxonomy.versions import Path, PathChange
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
+from dtrag.core.taxonomy.versions import GradeChange, Path, PathChange
 
 EXAMPLES = 5
 Pair = tuple[int, int]
@@ -120,6 +121,8 @@ class Preview:
     """Moved documents by category."""
     access: tuple[AccessChange, ...]
     """Keys, agents and the public, as far as their access changes."""
+    lowered: tuple[GradeChange, ...] = ()
+    """Categories that get a lower grade, or whose documents move to one; an empty path: documents without one."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "documents", sum(row.documents for row in self.moved))
@@ -128,6 +131,25 @@ class Preview:
     def widened(self) -> tuple[AccessChange, ...]:
         """Grantees that gain access to documents."""
         return tuple(row for row in self.access if row.gained)
+
+
+def lowered_grades(
+    grades: Grades, before: Taxonomy, after: Taxonomy, vacated: Mapping[int, int], pairs: Iterable[Pair]
+) -> tuple[GradeChange, ...]:
+    """The categories of `before` whose grade falls, or whose documents (`pairs`) get a lower one.
+
+    `vacated` maps nodes that are no more to where their documents go.
+    """
+    old, new = grades.of(before), grades.of(after)
+    if not old.highest:
+        return ()
+    stays = {(node, node if node in after.nodes else vacated.get(node, UNCLASSIFIED)) for node in before.nodes}
+    falls = {
+        GradeChange(before.path(node), grades.names[old.node(node)], grades.names[new.node(to)])
+        for node, to in {*stays, *pairs}
+        if new.node(to) < old.node(node)
+    }
+    return tuple(sorted(falls))
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,8 @@ class Branch:
     """Documents in the category itself; 0 outside the caller's branches."""
     children: tuple[Branch, ...] = ()
     """Its subcategories."""
+    grade: str = ""
+    """Its grade, the highest one on its path; empty where none was given, and in the tree of another service."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dtrag.core.taxonomy.operations import Add, Delete, Merge, Move, Operation, Rename, Split, SplitPart
+from dtrag.core.taxonomy.operations import Add, Delete, Merge, Move, Operation, Rename, SetGrade, Split, SplitPart
 from dtrag.core.taxonomy.tree import MAX_DEPTH, ROOT, UNCLASSIFIED, CategoryPath, Node, Taxonomy
 from dtrag.core.text.analysis import normalise
 from dtrag.errors import Advice, InvalidInput
@@ -151,6 +151,9 @@ class _Tree:
             self._move(operation)
         elif isinstance(operation, Merge):
             self._merge(operation)
+        elif isinstance(operation, SetGrade):
+            node = self._at(operation.path)
+            self.nodes[node] = replace(self.nodes[node], grade=operation.grade)
         else:
             self._delete(operation)
         return operation

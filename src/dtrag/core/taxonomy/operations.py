@@ -14,6 +14,7 @@ MOST_OPERATIONS = 1_000
 MOST_PARTS = 100
 """Parts of one split, and paths of one merge."""
 MOST_KEYWORDS = 100
+MOST_GRADE_CHARACTERS = 20
 MOST_DOCUMENTS = 10_000
 """Documents that one part of a split may name."""
 
@@ -28,6 +29,7 @@ class OperationRow(TypedDict, total=False):
     to: list[str]
     into: list[str] | list[dict[str, Any]]
     node_id: int
+    grade: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,20 @@ class Delete:
         return row
 
 
-Operation = Add | Rename | Move | Merge | Split | Delete
+@dataclass(frozen=True, slots=True)
+class SetGrade:
+    """Gives the branch at `path` a grade by its name; "" takes its own away."""
+
+    kind: ClassVar[str] = "grade"
+    path: CategoryPath
+    grade: str
+
+    def as_json(self) -> OperationRow:
+        """As JSON."""
+        return {"op": self.kind, "path": list(self.path.names), "grade": self.grade}
+
+
+Operation = Add | Rename | Move | Merge | Split | Delete | SetGrade
 _FIELDS = {
     "add": ({"path"}, {"node_id"}),
     "rename": ({"path", "name"}, set()),
@@ -143,6 +158,7 @@ _FIELDS = {
     "merge": ({"paths", "into"}, set()),
     "split": ({"path", "into"}, set()),
     "delete": ({"path"}, {"to"}),
+    "grade": ({"path", "grade"}, set()),
 }
 """Kind -> required fields, optional fields."""
 
@@ -180,11 +196,12 @@ def _parsed(kind: str, row: Mapping[str, Any]) -> Operation:
         return Add(path, _node(row))
     if kind == "rename":
         return Rename(path, _single(row["name"]))
-    if kind == "move":
-        return Move(path, CategoryPath.parse(row["to"]) if row["to"] else None)
+    if kind == "grade":
+        return SetGrade(path, _grade(row["grade"]))
     if kind == "split":
         return Split(path, tuple(_part(part) for part in _listed(row["into"], "into", MOST_PARTS)))
-    return Delete(path, CategoryPath.parse(row["to"]) if row.get("to") else None)
+    to = CategoryPath.parse(row["to"]) if row.get("to") else None
+    return Move(path, to) if kind == "move" else Delete(path, to)
 
 
 def _part(row: object) -> SplitPart:
@@ -205,6 +222,12 @@ def _single(name: object) -> str:
     if not isinstance(name, str):
         raise InvalidInput("The name of a category is a string.")
     return CategoryPath.parse([name]).names[0]
+
+
+def _grade(name: object) -> str:
+    if not isinstance(name, str) or len(name) > MOST_GRADE_CHARACTERS:
+        raise InvalidInput("'grade' is the name of a grade, or \"\" for none.")
+    return name.strip()
 
 
 def _node(row: Mapping[str, Any]) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dtrag.core.source_rights import SourceAccess
 from dtrag.core.text.analysis import normalise
@@ -82,12 +83,16 @@ def _script(character: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A category in one version of the tree; `node_id` stays the same in every version."""
+    """A category in one version of the tree; `node_id` stays the same in every version.
+
+    `grade` is the name of the grade that was given to it, "" for none (core/taxonomy/grades.py).
+    """
 
     node_id: int
     parent_id: int
     name: str
     key: str
+    grade: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,9 @@ class Taxonomy:
     """Cache: nodes of grants in this version, and nodes hidden from users of sources."""
     versions_seen: dict[frozenset[int], str] = field(default_factory=dict, compare=False, repr=False)
     """Cache: nodes of a scope -> the version for display in it (`core/access/visible_tree.py::seen_version`)."""
+
+    graded_by: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Cache: an order of grades -> the grades of the categories (`core/taxonomy/grades.py::Grades.of`)."""
 
     @classmethod
     def of(cls, version: str, nodes: Iterable[Node], sources: Sequence[SourceAccess] = ()) -> Taxonomy:
@@ -140,6 +148,10 @@ class Taxonomy:
                 with_ancestors.add(current)
                 current = self.nodes[current].parent_id
         return frozenset(with_ancestors)
+
+    def graded(self, node_id: int) -> bool:
+        """Whether the category or one above it was given a grade."""
+        return any(self.nodes[above].grade for above in self.with_above([node_id]))
 
     def hidden_from(self, principals: tuple[str, ...]) -> frozenset[int]:
         """The categories that the rights of sources keep from a caller who is these users there."""

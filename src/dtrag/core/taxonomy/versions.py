@@ -18,7 +18,7 @@ _VERSION = re.compile(
 )
 """The grammar of Semantic Versioning 2.0.0 (semver.org), with ASCII digits."""
 _MAJOR = frozenset({"merge", "split", "delete"})
-_MINOR = frozenset({"add", "move"})
+_MINOR = frozenset({"add", "move", "grade"})
 
 
 def parse_version(text: object) -> tuple[int, int, int]:
@@ -32,7 +32,7 @@ def parse_version(text: object) -> tuple[int, int, int]:
 def next_version(parent: str, kinds: Collection[str], taken: Collection[str] = ()) -> str:
     """The next number after `parent` for operations of these kinds that is not in `taken`.
 
-    Merging, splitting and deleting move documents: major. Adding and moving: minor. Only renaming: patch.
+    Merging, splitting and deleting move documents: major. Adding, moving and grading: minor. Only renaming: patch.
     """
     major, minor, patch = parse_version(parent)
     if _MAJOR.intersection(kinds):
@@ -61,6 +61,20 @@ class PathChange:
     """The path after."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class GradeChange:
+    """A category with another grade; an empty name means none."""
+
+    __pydantic_config__ = response("GradeChangeShape")
+
+    path: Path
+    """The category."""
+    before: str = field(metadata={"alias": "from"})
+    """Its grade before."""
+    to: str
+    """Its grade after."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diff:
     """The differences between a version and its base."""
@@ -81,6 +95,8 @@ class Diff:
     """Categories with another name."""
     merged: tuple[PathChange, ...]
     """Categories whose documents were merged into another one."""
+    graded: tuple[GradeChange, ...] = ()
+    """Categories that were given another grade themselves."""
 
 
 def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = None) -> Diff:
@@ -101,7 +117,18 @@ def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = N
         tuple(sorted(pairs[node] for node in moved)),
         tuple(sorted(pairs[node] for node in renamed)),
         tuple(sorted(PathChange(base.path(node), version.path(to)) for node, to in into.items())),
+        tuple(
+            sorted(
+                GradeChange(version.path(node), before, after)
+                for node in version.nodes
+                if (before := _own_grade(base, node)) != (after := _own_grade(version, node))
+            )
+        ),
     )
+
+
+def _own_grade(taxonomy: Taxonomy, node: int) -> str:
+    return taxonomy.nodes[node].grade if node in taxonomy.nodes else ""
 
 
 def active_paths(path: CategoryPath, version: Taxonomy, active: Taxonomy) -> list[list[str]]:

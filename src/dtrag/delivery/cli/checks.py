@@ -37,6 +37,7 @@ from dtrag.app import App, open_app
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.chat import Message
 from dtrag.delivery.cli.reading import NoService, RunningService, stale
+from dtrag.destinations import embeds
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, InvalidInput, LanguageModelFailed
 from dtrag.governance.stored_settings import unused_settings
 from dtrag.settings import Settings, unknown_variables
@@ -305,6 +306,7 @@ async def _database(settings: Settings, report: Report, *, compare_analyzer: boo
             report.checks.extend(await _personal_data(app))
             report.checks.append(await _jobs(app))
             report.checks.extend(await _public(app))
+            report.checks.extend(await _grades(app))
             notes = unused_settings((await app.index.snapshot()).settings)
             report.checks.extend(CheckResult("stored settings", "warn", note) for note in notes)
     except DatabaseUnavailable as error:
@@ -314,6 +316,30 @@ async def _database(settings: Settings, report: Report, *, compare_analyzer: boo
         report.checks.append(CheckResult("settings", "fail", str(error), "dtrag settings shows all of them"))
     except DtragError as error:
         report.checks.append(CheckResult("database", "fail", str(error)))
+
+
+async def _grades(app: App) -> list[CheckResult]:
+    """What may be sent where; nothing while no branch has a grade and no limit is set."""
+    tree, known = await app.tree_grades(), app.destinations()
+    if not (tree.highest or app.grade_limits.entries):
+        return []
+    names, results = app.grades.names, list[CheckResult]()
+    own = {node.grade for node in tree.taxonomy.nodes.values() if node.grade}
+    if unknown := sorted(own - set(names)):
+        detail = f"the tree has {', '.join(unknown)}, which DTRAG_GRADES does not: they count as {names[-1]}."
+        results.append(CheckResult("grades", "warn", detail, "name them in DTRAG_GRADES, the lowest first"))
+    if not known:
+        results.append(CheckResult("grades", "ok", "nothing is sent to any server or program"))
+    for destination, limit in known.items():
+        results.append(CheckResult("grades", "ok", f"{destination} may be sent texts up to {names[limit]}"))
+    used = {app.grade_limits.entry(destination) for destination in known}
+    for entry in sorted(app.grade_limits.entries.keys() - used):
+        detail = f"DTRAG_GRADE_LIMITS names {entry}, which is nothing that texts are sent to."
+        results.append(CheckResult("grades", "warn", detail, "compare it with the destinations above"))
+    if not embeds(app.embedder, tree.highest):
+        detail = f"the embedder may not be sent texts of {names[tree.highest]}: no vectors are made."
+        results.append(CheckResult("grades", "warn", detail, "use an embedder on this machine, or raise its limit"))
+    return results
 
 
 async def _schema(app: App) -> CheckResult:

@@ -13,13 +13,15 @@ from dtrag.delivery.cli.context import Form, Json, text_of, with_app
 if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
-    from dtrag.core.taxonomy.tree import Taxonomy
+    from dtrag.core.taxonomy.grades import TreeGrades
+    from dtrag.core.taxonomy.operations import OperationRow
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The category tree, in versions.")
 
 Version = Annotated[str, typer.Argument(metavar="VERSION", help="Such as 1.4.0.", show_default=False)]
 OptionalVersion = Annotated[str, typer.Argument(metavar="VERSION", help="Such as 1.4.0.")]
 Input = Annotated[Path, typer.Argument(metavar="FILE", help="A YAML file.", show_default=False)]
+Lowering = Annotated[bool, typer.Option("--accept-lowering", help="Accept that documents get a lower grade.")]
 Widening = Annotated[bool, typer.Option("--accept-widening", help="Accept that a key or agent gains access.")]
 
 
@@ -41,15 +43,19 @@ def show_tree(
 ) -> int:
     """Show the tree with the current number of documents in each category."""
 
-    async def load(opened: App) -> tuple[Taxonomy, dict[int, int]]:
-        return await opened.taxonomy.tree(version), await opened.taxonomy.counts()
+    async def load(opened: App) -> tuple[TreeGrades, dict[int, int]]:
+        return opened.taxonomy.grades.of(await opened.taxonomy.tree(version)), await opened.taxonomy.counts()
 
-    taxonomy, counts = with_app(context, load)
-    rows = sorted((taxonomy.path(node), counts.get(node, 0)) for node in taxonomy.nodes)
-    nodes = [{"path": list(path), "documents": number} for path, number in rows]
-    lines = [f"{'  ' * (len(path) - 1)}{path[-1]}{f' ({number:,})' if number else ''}" for path, number in rows]
+    grades, counts = with_app(context, load)
+    taxonomy = grades.taxonomy
+    rows = sorted((taxonomy.path(node), counts.get(node, 0), grades.name(node)) for node in taxonomy.nodes)
+    nodes = [{"path": list(path), "documents": number, "grade": grade} for path, number, grade in rows]
+    lines = [
+        f"{'  ' * (len(path) - 1)}{path[-1]}{f' ({number:,})' if number else ''}{f' [{grade}]' if grade else ''}"
+        for path, number, grade in rows
+    ]
     summary = f"Version {taxonomy.version}, {plural(len(rows), 'category')}"
-    listed = Rows(("Category", "Documents"), [("/".join(path), number) for path, number in rows])
+    listed = Rows(("Category", "Documents", "Grade"), [("/".join(path), number, grade) for path, number, grade in rows])
     parts = lines if form is ListFormat.table else [listed]
     return show_result(as_json or form, {"version": taxonomy.version, "nodes": nodes}, *parts, notes=[summary])
 
@@ -67,6 +73,7 @@ def show_diff(
     lines += [f"removed  {'/'.join(path)}" for path in changes.removed]
     for kind in ("moved", "renamed", "merged"):
         lines += [f"{kind:8} {'/'.join(pair.before)} -> {'/'.join(pair.to)}" for pair in getattr(changes, kind)]
+    lines += [f"graded   {'/'.join(row.path)}: {row.before or 'none'} -> {row.to or 'none'}" for row in changes.graded]
     same = "" if lines else f"{changes.base} and {changes.version} are the same tree."
     return show_result(as_json, changes, *lines, notes=[same])
 
@@ -78,6 +85,18 @@ def propose(context: typer.Context, file: Input, as_json: Json = False) -> int:
     return _show_proposed(with_app(context, lambda opened: opened.taxonomy.propose_file(text)), as_json)
 
 
+@app.command("grade")
+def grade(
+    context: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="CATEGORY", help="Such as HR/Pay.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="GRADE", help="Such as S; none takes it away.", show_default=False)],
+    as_json: Json = False,
+) -> int:
+    """Propose a grade for a branch, as a new version that is not active yet."""
+    change: OperationRow = {"op": "grade", "path": path.split("/"), "grade": "" if name == "none" else name}
+    return _show_proposed(with_app(context, lambda opened: opened.taxonomy.propose([change])), as_json)
+
+
 @app.command("preview")
 def preview(context: typer.Context, version: Version, as_json: Json = False) -> int:
     """Show which documents would move, and whose access would change."""
@@ -87,19 +106,39 @@ def preview(context: typer.Context, version: Version, as_json: Json = False) -> 
 
 @app.command("activate")
 def activate(
-    context: typer.Context, version: Version, *, accept_widening: Widening = False, as_json: Json = False
+    context: typer.Context,
+    version: Version,
+    *,
+    accept_widening: Widening = False,
+    accept_lowering: Lowering = False,
+    as_json: Json = False,
 ) -> int:
     """Activate a proposed version."""
-    effects = with_app(context, lambda opened: opened.taxonomy.activate(version, accept_widening=accept_widening))
+    effects = with_app(
+        context,
+        lambda opened: opened.taxonomy.activate(
+            version, accept_widening=accept_widening, accept_lowering=accept_lowering
+        ),
+    )
     return _show_effects(effects, as_json, done=True)
 
 
 @app.command("rollback")
 def rollback(
-    context: typer.Context, version: Version, *, accept_widening: Widening = False, as_json: Json = False
+    context: typer.Context,
+    version: Version,
+    *,
+    accept_widening: Widening = False,
+    accept_lowering: Lowering = False,
+    as_json: Json = False,
 ) -> int:
     """Return to an earlier active version."""
-    effects = with_app(context, lambda opened: opened.taxonomy.rollback(version, accept_widening=accept_widening))
+    effects = with_app(
+        context,
+        lambda opened: opened.taxonomy.rollback(
+            version, accept_widening=accept_widening, accept_lowering=accept_lowering
+        ),
+    )
     return _show_effects(effects, as_json, done=True)
 
 
@@ -125,6 +164,7 @@ def _show_proposed(proposed: TreeVersion, as_json: bool) -> int:
 
 def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
     moved = [(f"{row.documents:,}", _path(row.before), _path(row.to), row.titles[0]) for row in effects.moved]
+    lowered = [(_path(row.path), row.before, row.to) for row in effects.lowered]
     access = [(str(row), f"+{row.gained:,}", f"-{row.lost:,}") for row in effects.access]
     examples = [
         f"{row.name} {sign} {example.title} ({_path(example.path)})"
@@ -139,6 +179,7 @@ def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
         effects,
         Rows(("Documents", "From", "To", "Such as"), moved, whole=("Documents",)),
         Rows(("Who", "Gains", "Loses"), access, whole=("Gains", "Loses")),
+        Rows(("Lower grade", "From", "To"), lowered, whole=("From", "To")),
         *examples,
         notes=[f"{replaced}: {counts}."],
     )

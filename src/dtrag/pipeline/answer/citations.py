@@ -19,9 +19,14 @@ from dtrag.pipeline.answer.citation_marks import rounded
 
 
 def cite(
-    quotes: Sequence[Quote], passages: Sequence[SearchResult], preceding: Mapping[str, Preceding] = NOTHING_BEFORE
+    quotes: Sequence[Quote],
+    passages: Sequence[SearchResult],
+    preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
+    *,
+    first: int = 1,
 ) -> tuple[str, tuple[Citation, ...], tuple[Span, ...]]:
-    """The answer's text, each quotation followed by its number; the citations by number; what is marked in the text.
+    """The answer's text, each quotation followed by its number, from `first` on; the citations by number; what
+    is marked in the text.
 
     Each citation quotes one span exactly; `start` and `end` are offsets in the document's text. In the answer, header
     and unit of rows and the lead-in of items are lines above them, unless they are quoted already, and a further
@@ -31,13 +36,13 @@ def cite(
     lines: list[str] = []
     marked: list[Span] = []
     shown: list[str] = []
-    for number, quote in enumerate(quotes, start=1):
+    for number, quote in enumerate(quotes, start=first):
         passage = passages[quote.passage]
         before = preceding.get(passage.chunk_id)
         citation = citation_of(number, passage, quote.start, quote.end, before)
         if quote.marked is not None:
-            first, last = quote.marked
-            citation = replace(citation, marked=((passage.start + first, passage.start + last),))
+            begin, end = quote.marked
+            citation = replace(citation, marked=((passage.start + begin, passage.start + end),))
         above = [rounded(line) for line in context_lines(citation, citations)]
         lines += [rounded(citation.label)] if quote.further and (above or "\n" in citation.display) else []
         lines += above if above != shown or quote.further else []
@@ -46,7 +51,7 @@ def cite(
         label = f"{rounded(citation.label)}: " if quote.further and is_line else ""
         start = sum(len(line) + 1 for line in lines) + len(label)
         spans = _marked(passage, quote, before)
-        marked += [(start + first, start + last) for first, last in spans]
+        marked += [(start + begin, start + end) for begin, end in spans]
         lines.append(f"{label}{rounded(citation.display)} [{number}]")
         citations.append(citation)
     return "\n".join(lines), tuple(citations), tuple(marked)

@@ -13,8 +13,10 @@ from itertools import islice
 
 from dtrag.core.answers.sentence_vectors import NOTHING_STORED
 from dtrag.core.chat import Reply
-from dtrag.core.statements import Statements, stated
+from dtrag.core.documents import SearchResult
+from dtrag.core.statements import Statement, Statements, stated
 from dtrag.core.text.analysis import language
+from dtrag.destinations import Outgoing, embeds
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.candidates import Quote
@@ -60,12 +62,16 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
     if judged is not None and not lines and (not passages or judged.decision == "abstain"):
         return abstained(state, run, judged.reason)
     reading = state.evidence.reading if state.evidence is not None else None
-    if reading is not None and reading.answer == "none" and not lines:
+    outgoing = await run.outgoing(run.model)
+    if note := withheld_note(passages, outgoing, run):
+        state.notes.append(note)
+    nothing_sent = bool(passages) and not any(map(outgoing.admits, passages))
+    if not lines and (nothing_sent or (reading is not None and reading.answer == "none")):
         return await quote(state, run)
     seconds = max(0.05, budget_of("compose") - RESERVE)
     try:
         if run.model is None:
-            prompt = partial(messages, state.query, passages, lines, run.history)
+            prompt = partial(messages, state.query, passages, lines, run.history, outgoing=outgoing)
             reply = await model_calls.call_without_model(prompt, max_tokens=MAX_TOKENS, seconds=seconds)
             if reply is None:
                 return await quote(state, run)
@@ -80,17 +86,57 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
                 history=run.history,
                 preceding=preceding,
                 composing="direct" if run.recording.way is None else run.recording.way.composing,
+                outgoing=outgoing,
                 seconds=seconds,
             )
     except (LanguageModelFailed, Overloaded) as error:
         has_failed = not isinstance(error, ModelNotAllowed)  # a model that must not be called has not failed
         state.notes.append(stated("model_failed" if has_failed else "model_not_allowed", "{error}", error=error))
         return await (quote_after_failure if has_failed else quote)(state, run)
-    return await _with_reply(state, run, reply)
+    return await _with_reply(state, run, reply, whole=all(map(outgoing.admits, passages)))
 
 
-async def _with_reply(state: PipelineState, run: Run, reply: Reply | None) -> PipelineState:
+def withheld_note(passages: Sequence[SearchResult], outgoing: Outgoing, run: Run) -> Statement | None:
+    """The note on passages that the model may not be sent; None without any."""
+    withheld = [passage for passage in passages if not outgoing.admits(passage)]
+    if not withheld or run.model is None:
+        return None
+    names = run.grades.names
+    return stated(
+        "passages_withheld",
+        "{withheld} of {passages} passages were not sent to the language model {model}, but are quoted where they "
+        "answer: they have the grade {grade}, and it may be sent {limit} at most (setting grade_limits).",
+        withheld=len(withheld),
+        passages=len(passages),
+        model=run.model.id,
+        grade=names[outgoing.grade(withheld) or 0],
+        limit=names[outgoing.limit],
+    )
+
+
+async def quote_withheld(state: PipelineState, run: Run) -> PipelineState:
+    """The state with a model's answer, followed by quotations of the passages that the model was not sent."""
+    outgoing, evidence = await run.outgoing(run.model), state.evidence
+    passages = [passage for passage in state.passages[:PASSAGES] if not outgoing.admits(passage)]
+    if not passages or state.model is None or evidence is None or evidence.confidence.decision == "abstain":
+        return state
+    select = partial(extract, state.search_query or state.query, passages, evidence.statistics)
+    quotes, _ = await _select(partial(select, pack=evidence.metrics.pack, preceding=evidence.preceding), None)
+    text, citations, marked = cite(quotes, passages, evidence.preceding, first=len(state.sources) + 1)
+    if text:
+        state.sources = (*state.sources, *citations)
+        start = len(state.answer or "") + 1
+        state.marked = (*state.marked, *((start + first, start + last) for first, last in marked))
+        state.answer = f"{state.answer}\n{text}"
+        run.emit("replace", {"text": state.answer})
+    return state
+
+
+async def _with_reply(state: PipelineState, run: Run, reply: Reply | None, *, whole: bool) -> PipelineState:
+    """`whole`: the model was sent all passages; otherwise the answer may be in the others."""
     if reply is None:
+        if not whole:
+            return await quote(state, run)
         nothing = stated("model_no_answer", "The language model found no answer in the passages.")
         return abstained(state, run, (nothing,))
     text = reply.text.strip() if reply.finished else whole_sentences(reply.text)
@@ -161,6 +207,8 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     if reading is not None and reading.named:
         passages = passages[: len(reading.named)]
     code = language(question)
+    grade = (await run.outgoing(None)).grade(passages) or 0
+    by_meaning = by_meaning and embeds(run.embedder, grade)
     usable = by_meaning and speaks(run.embedder, code, deciding=True) and "vector" not in state.degraded
     embedder = model_for(run.embedder, code) if usable else None
     if state.evidence is not None:

@@ -11,6 +11,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import language
 from dtrag.core.text.hidden_characters import neutralised
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
+from dtrag.destinations import Outgoing
 from dtrag.errors import LanguageModelFailed
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.run_context import Run
@@ -53,10 +54,11 @@ async def generate(
     history: Sequence[Message] = (),
     preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
     composing: Composing = "direct",
+    outgoing: Outgoing,
     seconds: float,
 ) -> Reply | None:
     """The model's reply; None when it says that the passages do not answer. Raises `LanguageModelFailed`."""
-    prompt = messages(question, passages, tool_lines, history, preceding, composing=composing)
+    prompt = messages(question, passages, tool_lines, history, preceding, composing=composing, outgoing=outgoing)
     if not run.has_listener:
         reply = await model_calls.call(run, "compose", model, prompt, max_tokens=MAX_TOKENS, seconds=seconds)
     else:
@@ -92,32 +94,36 @@ def messages(
     preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
     *,
     composing: Composing = "direct",
+    outgoing: Outgoing = Outgoing(),
 ) -> list[Message]:
     """The prompt for one answer. The fence is random, so that no document can contain it.
 
     With `composing` "cot" the model is asked to reason step by step before it writes (chain of thought).
 
-    A passage that begins inside a table or list has its beginning above it (`preceding`, see `Evidence`).
+    A passage that begins inside a table or list has its beginning above it (`preceding`, see `Evidence`). Passages and
+    messages that `outgoing` does not admit are left out; the others keep their numbers.
     """
+    sent, said = list(filter(outgoing.admits, passages)), outgoing.history(history)
     fence = boundary()
     answer_language = _LANGUAGES.get(language(question), "the language of the question")
     parts = [
         fenced(f"Passage [{number}]", shown(passage, preceding.get(passage.chunk_id)), fence)
         for number, passage in enumerate(passages, start=1)
+        if outgoing.admits(passage)
     ]
     if not parts:
         parts.append("There are no passages.")
     if tool_lines:
         parts.append(fenced("Results of tools", "\n".join(tool_lines), fence))
-    if history:
-        latest = history[-HISTORY:]
+    if said:
+        latest = said[-HISTORY:]
         conversation = "\n".join(f"{message.role}: {message.content[:MAX_HISTORY_MESSAGE]}" for message in latest)
         parts.append(fenced("Said before in this conversation", conversation, fence))
     parts.append(f"Question: {neutralised(question)}")
     system = _RULES.format(no_answer=NO_ANSWER, language=answer_language, fence=fence)
     if composing == "cot":
         system = f"{system}\n{_STEP_BY_STEP}"
-    return [Message("system", system), Message("user", "\n\n".join(parts))]
+    return [Message("system", system, 0), Message("user", "\n\n".join(parts), outgoing.grade(sent, said))]
 
 
 def shown(passage: SearchResult, preceding: Preceding | None) -> str:

@@ -32,6 +32,7 @@ from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.statements import Statements, stated
 from dtrag.core.text.analysis import language, normalise
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
+from dtrag.destinations import embeds
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, MarkedSentence, read_marks, urls
 from dtrag.pipeline.answer.citations import citation_of
 from dtrag.pipeline.answer.compose import quote, tool_lines
@@ -405,9 +406,10 @@ async def _check_by_meaning(state: PipelineState, run: Run) -> CheckedAnswer | N
     """The check with the embedder; None without one, or when it takes too long or fails."""
     answer = state.answer or ""
     model = model_for(run.embedder, language(answer))
-    if model is None or not model.decides or "vector" in state.degraded:
-        return None
     passages = state.passages[:PASSAGES]
+    grade = (await run.outgoing(None)).grade(passages) or 0
+    if model is None or not model.decides or not embeds(model, grade) or "vector" in state.degraded:
+        return None
     preceding = state.evidence.preceding if state.evidence is not None else {}
     stored = state.evidence.sentence_vectors if state.evidence is not None else NOTHING_STORED
     try:

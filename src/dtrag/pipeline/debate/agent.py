@@ -81,6 +81,7 @@ class DebateAgent:
             previous=previous,
             opponent=opponent_answer,
             max_tokens=self.max_tokens,
+            grade=grade_of(context),
         )
         reply = await model_calls.call(
             self._run, "debate", self._model, prompt, max_tokens=self.max_tokens, seconds=seconds
@@ -106,6 +107,13 @@ def texts(context: Sequence[Mapping[str, Any] | str]) -> list[str]:
             raise InvalidInput(f"Passage {number} has no text: give dicts with the key 'text'.")
         contents.append(text[:MAX_PASSAGE])
     return contents
+
+
+def grade_of(context: Sequence[Mapping[str, Any] | str]) -> int | None:
+    """The highest `grade` of the passages (core/taxonomy/grades.py); None when one has none."""
+    grades = [passage.get("grade") if isinstance(passage, Mapping) else None for passage in context]
+    known = [grade for grade in grades if isinstance(grade, int)]
+    return max(known, default=0) if len(known) == len(grades) else None
 
 
 def required(model: ChatModel | None) -> ChatModel:
@@ -269,8 +277,10 @@ def agent_prompt(
     previous: str | None = None,
     opponent: str | None = None,
     max_tokens: int,
+    grade: int | None = None,
 ) -> list[Message]:
-    """The prompt of an agent; from the second round on with its own and the other agent's answer."""
+    """The prompt of an agent; from the second round on with its own and the other agent's answer. `grade` is the
+    highest one of all these texts."""
     wording, fence = _wording(query), boundary()
     parts = _passages(wording, fence, passages)
     task = [wording.of(role)]
@@ -279,17 +289,19 @@ def agent_prompt(
     if opponent:
         task.append(wording.improve)
         parts.append(fenced(wording.other_answer, opponent, fence))
-    return _messages(wording, " ".join(task), parts, query, fence=fence, most=_words_for(max_tokens))
+    return _messages(wording, " ".join(task), parts, query, grade, fence=fence, most=_words_for(max_tokens))
 
 
-def synthesis_prompt(query: str, passages: Sequence[str], answers: Sequence[str], *, max_tokens: int) -> list[Message]:
+def synthesis_prompt(
+    query: str, passages: Sequence[str], answers: Sequence[str], *, max_tokens: int, grade: int | None = None
+) -> list[Message]:
     """The prompt that combines one or two answers into one."""
     wording, fence = _wording(query), boundary()
     parts = _passages(wording, fence, passages)
     parts += [
         fenced(name, answer, fence) for name, answer in zip((wording.first, wording.second), answers, strict=False)
     ]
-    return _messages(wording, wording.synthesis, parts, query, fence=fence, most=_words_for(max_tokens))
+    return _messages(wording, wording.synthesis, parts, query, grade, fence=fence, most=_words_for(max_tokens))
 
 
 def _wording(query: str) -> _Wording:
@@ -308,7 +320,9 @@ def _passages(wording: _Wording, fence: str, passages: Sequence[str]) -> list[st
     return numbered or [wording.no_passages]
 
 
-def _messages(wording: _Wording, task: str, parts: Sequence[str], query: str, **limits: object) -> list[Message]:
+def _messages(
+    wording: _Wording, task: str, parts: Sequence[str], query: str, grade: int | None, **limits: object
+) -> list[Message]:
     rules = wording.rules.format(no_answer=NO_ANSWER, **limits)
     question = wording.question.replace("{query}", neutralised(query))
-    return [Message("system", f"{task}\n{rules}"), Message("user", "\n\n".join((*parts, question)))]
+    return [Message("system", f"{task}\n{rules}", 0), Message("user", "\n\n".join((*parts, question)), grade)]

@@ -16,6 +16,7 @@ from dtrag.concurrency import limit_clock
 from dtrag.core.chat import Usage
 from dtrag.core.debate import DebateResult
 from dtrag.core.statements import Statement, stated
+from dtrag.destinations import Outgoing, limit_of
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.compose import tool_lines
@@ -24,6 +25,7 @@ from dtrag.pipeline.debate.agent import (
     Argument,
     DebateAgent,
     argument_of,
+    grade_of,
     merged,
     required,
     same,
@@ -199,7 +201,8 @@ async def _answer(
     agent: DebateAgent, progress: DebateProgress, own: str | None, other: str | None
 ) -> Argument | Failure:
     try:
-        return await agent.generate_answer(progress.query, progress.passages, own, other, seconds=progress.remaining)
+        context = [{"text": text, "grade": progress.grade} for text in progress.passages]
+        return await agent.generate_answer(progress.query, context, own, other, seconds=progress.remaining)
     except (LanguageModelFailed, Overloaded) as error:
         return error
 
@@ -251,7 +254,9 @@ async def _synthesise(run: Run, progress: DebateProgress, answers: Sequence[str]
             run,
             "debate",
             model,
-            synthesis_prompt(progress.query, progress.passages, answers, max_tokens=SYNTHESIS_TOKENS),
+            synthesis_prompt(
+                progress.query, progress.passages, answers, max_tokens=SYNTHESIS_TOKENS, grade=progress.grade
+            ),
             max_tokens=SYNTHESIS_TOKENS,
             seconds=progress.remaining,
         )
@@ -273,6 +278,7 @@ class DebateProgress:
     query: str
     passages: list[str]
     ends: float
+    grade: int | None = None
     sides: tuple[list[Argument], list[Argument]] = field(default_factory=lambda: ([], []))
     calls: dict[str, int] = field(default_factory=dict)
     notes: list[Statement] = field(default_factory=list)
@@ -317,7 +323,7 @@ def begin(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) -
         raise InvalidInput("The question is empty.")
     if isinstance(context, (str, Mapping)) or not isinstance(context, Sequence):
         raise InvalidInput("The context is a list of passages: dicts with the key 'text'.")
-    progress = DebateProgress(query.strip(), texts(context[:MAX_PASSAGES]), ends)
+    progress = DebateProgress(query.strip(), texts(context[:MAX_PASSAGES]), ends, grade_of(context))
     if len(progress.query) > MAX_QUERY:
         trimmed = "The question was trimmed to its first {characters} characters."
         progress.notes.append(stated("debate_question_trimmed", trimmed, characters=f"{MAX_QUERY:,}"))
@@ -366,19 +372,22 @@ def debate_policy(setting: str) -> str:
 
 async def debate(state: PipelineState, run: Run) -> PipelineState:
     """The state with the debate's answer; without it if there is no debate, with a note if it fails."""
-    reason = _reason_against(state, run)
+    limits = [limit_of(model) for model in (run.model, run.critic) if model is not None]
+    outgoing = Outgoing(await run.tree_grades(), min(limits, default=0))
+    reason = _reason_against(state, run, outgoing)
     if reason is not None:
         _LOG.info("Step 4 (debate) skipped (%s)", reason)
         run.recording.facts["debate"] = f"skipped: {reason}"
         return state
+    passages = state.passages[:PASSAGES]
+    question, of_question = state.question_for(outgoing.limit)
+    grade = max(of_question, outgoing.grade(passages) or 0)
     context = [
-        {"text": passage.text, "title": passage.title, "chunk_id": passage.chunk_id}
-        for passage in state.passages[:PASSAGES]
+        {"text": passage.text, "title": passage.title, "chunk_id": passage.chunk_id, "grade": grade}
+        for passage in passages
     ]
     try:
-        result = await DebateEngine(run).run_debate(
-            state.search_query or state.query, context, timeout=budget_of("debate")
-        )
+        result = await DebateEngine(run).run_debate(question, context, timeout=budget_of("debate"))
     except TimeoutError:
         _LOG.warning("Debate timeout - using initial answer (from step5)")
         return _without_debate(state, run, stated("debate_late", _UNFINISHED, reason="timeout"))
@@ -412,13 +421,14 @@ def _without_debate(state: PipelineState, run: Run, note: Statement, *, degraded
     return state
 
 
-def _reason_against(state: PipelineState, run: Run) -> str | None:
+def _reason_against(state: PipelineState, run: Run, outgoing: Outgoing) -> str | None:
     """Why there is no debate, for the log; None if there is one."""
     judged = state.evidence.confidence if state.evidence is not None else None
     reasons = (
         (not run.debate_allowed, "not allowed here"),
         (run.model is None, "no language model"),
         (not state.retrieved_chunks, "no passages"),
+        (not all(map(outgoing.admits, state.passages[:PASSAGES])), "passages above the grade that models may be sent"),
         (bool(tool_lines(state.tool_results)), "a tool has answered"),
         (judged is not None and judged.decision == "abstain", "the passages do not answer"),
         (

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
 from dtrag.core.access.egress import Allowed, target
+from dtrag.core.access.grade_limits import Recipient
 from dtrag.errors import FetchFailed, InvalidInput
 from dtrag.ports import Fetcher, WebRequest
 from dtrag.tools.registry import Tool
@@ -69,7 +70,8 @@ def web_search(fetcher: Fetcher | None, provider: SearchService | None) -> Tool:
         results = [row for row, _ in zip(_rows(provider.results(response)), range(count), strict=False)]
         return {"results": results, "note": "" if results else "Nothing was found."}
 
-    return tool_of(search, name="web_search", timeout=SECONDS)
+    destination = None if provider is None else Recipient("web_search", provider.name, provider.base)
+    return tool_of(search, name="web_search", timeout=SECONDS, destination=destination)
 
 
 def _rows(results: Iterable[tuple[str, str, str]]) -> Iterator[WebResult]:

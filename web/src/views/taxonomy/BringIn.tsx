@@ -20,20 +20,26 @@ interface Props {
 
 const NAMES_SHOWN = 2;
 
+function fallOf(change: Effects["lowered"][number]): string {
+  return `${change.path.join("/") || "—"} (${change.from} → ${change.to})`;
+}
+
 export function BringIn({ effects, back, onClose, onDone }: Props) {
   const [accepted, setAccepted] = useState(false);
+  const [acceptedLower, setAcceptedLower] = useState(false);
   const [missing, setMissing] = useState(false);
   const [working, setWorking] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const { version } = effects;
+  const { version, lowered } = effects;
   const widened = effects.access.filter((reach) => reach.gained > 0);
   const names = widened.length > NAMES_SHOWN ? t("bring.names", { n: widened.length }) : widened.map(nameOf).join(", ");
+  const waiting = (widened.length > 0 && !accepted) || (lowered.length > 0 && !acceptedLower);
 
   async function bringIn() {
-    if (widened.length > 0 && !accepted) return setMissing(true);
+    if (waiting) return setMissing(true);
     setWorking(true);
     setProblem(null);
-    const options = { path: { version }, body: { accept_widening: accepted } };
+    const options = { path: { version }, body: { accept_widening: accepted, accept_lowering: acceptedLower } };
     try {
       await (back
         ? api.post("/taxonomy/{version}/rollback", options)
@@ -80,8 +86,19 @@ export function BringIn({ effects, back, onClose, onDone }: Props) {
             {t("bring.accept", { names })}
           </label>
         )}
+        {lowered.length > 0 && (
+          <label class={styles.accept}>
+            <input
+              type="checkbox"
+              checked={acceptedLower}
+              aria-invalid={missing && !acceptedLower}
+              onChange={(event) => setAcceptedLower(event.currentTarget.checked)}
+            />
+            {t("bring.acceptLower", { branches: lowered.map(fallOf).join(", ") })}
+          </label>
+        )}
         <p class={styles.missing} role="alert">
-          {missing && !accepted && t("bring.mustAccept")}
+          {missing && waiting && t("bring.mustAccept")}
         </p>
         {problem && <Failure problem={problem} />}
       </div>

@@ -143,7 +143,8 @@ const en = {
   "bring.from": "Version {active} is active now. The change takes effect at once, for every search.",
   "bring.accept": "I accept that more documents than now become visible to: {names}.",
   "bring.names": "{n} {n|key or agent|keys and agents}",
-  "bring.mustAccept": "Tick this first: someone gains access.",
+  "bring.acceptLower": "I accept that documents in these categories get a lower grade: {branches}.",
+  "bring.mustAccept": "Tick this first: someone gains access, or grades become lower.",
   "bring.working": "Working …",
   "bring.activated": "Version {version} is active.",
 };
@@ -288,7 +289,8 @@ const ko: Record<keyof typeof en, string> = {
   "bring.from": "지금은 버전 {active}을(를) 사용합니다. 변경은 모든 검색에 바로 반영됩니다.",
   "bring.accept": "지금보다 많은 문서가 다음에 보이는 것을 승인합니다: {names}.",
   "bring.names": "키와 에이전트 {n}개",
-  "bring.mustAccept": "먼저 선택하세요: 접근이 늘어나는 대상이 있습니다.",
+  "bring.acceptLower": "다음 분류에 있는 문서의 등급이 낮아지는 것을 승인합니다: {branches}.",
+  "bring.mustAccept": "먼저 선택하세요: 접근이 늘어나는 대상이나 낮아지는 등급이 있습니다.",
   "bring.working": "처리하는 중 …",
   "bring.activated": "버전 {version}을(를) 사용합니다.",
 };

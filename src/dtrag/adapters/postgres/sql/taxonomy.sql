@@ -13,7 +13,7 @@ select version, parent, active, operations from taxonomy_versions where version 
 
 -- name: tree
 -- Of a version; of the active one when :version is null. A tree without nodes is one row of nulls.
-select v.version, t.node_id, t.parent_id, t.name, t.key
+select v.version, t.node_id, t.parent_id, t.name, t.key, t.grade
 from taxonomy_versions v left join taxonomy_tree t on t.version = v.version
 where case when :version::text is null then v.active else v.version = :version end
 
@@ -30,9 +30,10 @@ on conflict (node_id) do nothing
 delete from taxonomy_tree where version = :version
 
 -- name: insert_tree
-insert into taxonomy_tree (version, node_id, parent_id, name, key)
-select :version, n.node_id, n.parent_id, n.name, n.key
-from unnest(:node_ids::int[], :parent_ids::int[], :names::text[], :keys::text[]) as n (node_id, parent_id, name, key)
+insert into taxonomy_tree (version, node_id, parent_id, name, key, grade)
+select :version, n.node_id, n.parent_id, n.name, n.key, n.grade
+from unnest(:node_ids::int[], :parent_ids::int[], :names::text[], :keys::text[], :grades::text[])
+    as n (node_id, parent_id, name, key, grade)
 
 -- name: activate
 update taxonomy_versions set active = (version = :version) where active or version = :version

@@ -15,6 +15,7 @@ from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree, place_tre
 from dtrag.core.access.scope import Grant
 from dtrag.core.access.taxonomy_impact import Grantee, Preview, TreeVersion
 from dtrag.core.taxonomy.apply import applied
+from dtrag.core.taxonomy.grades import Grades
 from dtrag.core.taxonomy.operations import Operation, operations
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.core.taxonomy.versions import next_version, parse_version
@@ -24,7 +25,8 @@ from dtrag.errors import Advice, Conflict, NotFound
 class PostgresTaxonomy:
     """The taxonomy tables of one database. `terms` gives the ids of the terms of a text, for splits by keywords.
 
-    `public` are the branches of callers without a key, whose access a new version may change, too.
+    `public` are the branches of callers without a key, whose access a new version may change, too. `grades` are those
+    that a new version may lower.
     """
 
     def __init__(
@@ -32,9 +34,11 @@ class PostgresTaxonomy:
         database: Database,
         terms: Callable[[str], list[int]] = lambda text: [],
         public: Grant | None = None,
+        grades: Grades = Grades(),
     ):
         self._database = database
         self._terms = terms
+        self._grades = grades
         self._public = () if public is None else (Grantee("public", "public", public),)
 
     async def active(self) -> Taxonomy:
@@ -87,14 +91,24 @@ class PostgresTaxonomy:
 
     async def preview(self, version: str, kind: Kind, now: datetime) -> Preview:
         """The effect of activating the version. Raises `NotFound` and `Conflict`."""
-        return await taxonomy_activation.preview(self._database, version, kind, self._terms, now, grantees=self._public)
+        return await taxonomy_activation.preview(
+            self._database, version, kind, self._terms, now, grades=self._grades, grantees=self._public
+        )
 
     async def bring_in(
         self, version: str, kind: Kind, allowed: Callable[[Preview], None], *, by: str, now: datetime
     ) -> Preview:
         """Activate the version; nothing changes when `allowed` raises. Raises `NotFound` and `Conflict`."""
         return await taxonomy_activation.bring_in(
-            self._database, version, kind, self._terms, allowed, by=by, now=now, grantees=self._public
+            self._database,
+            version,
+            kind,
+            self._terms,
+            allowed,
+            by=by,
+            now=now,
+            grades=self._grades,
+            grantees=self._public,
         )
 
     async def counts(self) -> dict[int, int]:

@@ -31,10 +31,12 @@ from dtrag.core.access.taxonomy_impact import (
     Preview,
     ScopeChange,
     access_change,
+    lowered_grades,
     scope_changes,
 )
 from dtrag.core.ranking.segments import DOCUMENTS, halves
 from dtrag.core.taxonomy.apply import DocumentMoves, NodeSplit, applied, nearest
+from dtrag.core.taxonomy.grades import Grades
 from dtrag.core.taxonomy.operations import operations
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.errors import Advice, Conflict, InvalidInput, NotFound
@@ -46,7 +48,14 @@ COMPUTED_S = 60.0
 
 
 async def preview(
-    database: Database, version: str, kind: Kind, terms: Terms, now: datetime, *, grantees: Iterable[Grantee] = ()
+    database: Database,
+    version: str,
+    kind: Kind,
+    terms: Terms,
+    now: datetime,
+    *,
+    grades: Grades,
+    grantees: Iterable[Grantee] = (),
 ) -> Preview:
     """The effect of activating the version, also for `grantees` beside keys and agents.
 
@@ -56,7 +65,7 @@ async def preview(
         await connection.execute(queries("session")["read_one_state"])
         await compute_inside(connection, COMPUTED_S)
         change = await change_to(connection, version, kind, terms)
-        return await _previewed(connection, change, now, grantees)
+        return await _previewed(connection, change, now, grades, grantees)
 
 
 async def bring_in(
@@ -68,6 +77,7 @@ async def bring_in(
     *,
     by: str,
     now: datetime,
+    grades: Grades,
     grantees: Iterable[Grantee] = (),
 ) -> Preview:
     """Activate the version; returns the effect as `preview`. `allowed` may raise, and then nothing changes.
@@ -81,7 +91,7 @@ async def bring_in(
             await lock(connection, name)
         await compute_inside(connection, COMPUTED_S)
         change = await change_to(connection, version, kind, terms)
-        preview = await _previewed(connection, change, now, grantees)
+        preview = await _previewed(connection, change, now, grades, grantees)
         allowed(preview)
         last = await fetch_row(connection, sql["last_activation"])
         activation = (last["activation"] if last else 0) + 1
@@ -141,7 +151,9 @@ async def _rewrite_heads(connection: Connection, moved: Mapping[uuid.UUID, int])
             await connection.execute(sql["rewrite_head"], {**name, "documents": documents.tobytes()})
 
 
-async def _previewed(connection: Connection, change: Change, now: datetime, grantees: Iterable[Grantee]) -> Preview:
+async def _previewed(
+    connection: Connection, change: Change, now: datetime, grades: Grades, grantees: Iterable[Grantee]
+) -> Preview:
     sql = queries("taxonomy")
     rows = await fetch(connection, sql["counts"])
     counts: dict[Pair, int] = {(row["node_id"], row["node_id"]): row["documents"] for row in rows}
@@ -161,6 +173,7 @@ async def _previewed(connection: Connection, change: Change, now: datetime, gran
         change.before.version,
         tuple(sorted(moved, key=lambda row: (-row.documents, row.before, row.to))),
         tuple(access),
+        lowered_grades(grades, change.before, change.after, change.vacated, counts),
     )
 
 

@@ -30,7 +30,9 @@ async def tree_of(connection: Connection, version: str | None) -> Taxonomy | Non
     rows = await fetch(connection, queries("taxonomy")["tree"], {"version": version})
     if not rows:
         return None
-    nodes = (Node(r["node_id"], r["parent_id"], r["name"], r["key"]) for r in rows if r["node_id"] is not None)
+    nodes = (
+        Node(r["node_id"], r["parent_id"], r["name"], r["key"], r["grade"]) for r in rows if r["node_id"] is not None
+    )
     return Taxonomy.of(rows[0]["version"], nodes, await _source_access(connection))
 
 
@@ -60,6 +62,7 @@ async def place_tree(connection: Connection, taxonomy: Taxonomy) -> None:
     sql, nodes = queries("taxonomy"), list(taxonomy.nodes.values())
     values = {"node_ids": [node.node_id for node in nodes], "parent_ids": [node.parent_id for node in nodes]}
     names = {"names": [node.name for node in nodes], "keys": [node.key for node in nodes]}
+    names["grades"] = [node.grade for node in nodes]
     await connection.execute(sql["drop_tree"], {"version": taxonomy.version})
     await connection.execute(sql["insert_nodes"], {"node_ids": values["node_ids"], "now": datetime.now(UTC)})
     await connection.execute(sql["insert_tree"], {"version": taxonomy.version, **values, **names})

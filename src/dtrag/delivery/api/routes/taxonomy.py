@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from dtrag.core.access.scope import Access
 from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.access.visible_tree import Branch, pruned, seen_version
+from dtrag.core.taxonomy.grades import TreeGrades
 from dtrag.core.taxonomy.operations import MOST_OPERATIONS
 from dtrag.core.taxonomy.tree import ROOT, Taxonomy
 from dtrag.core.taxonomy.versions import Diff, parse_version
@@ -40,7 +41,7 @@ _OPERATION = {
     "items": {
         "type": "object",
         "required": ["op"],
-        "properties": {"op": {"enum": ["add", "rename", "move", "merge", "split", "delete"]}},
+        "properties": {"op": {"enum": ["add", "rename", "move", "merge", "split", "delete", "grade"]}},
     },
 }
 
@@ -72,9 +73,10 @@ class ProposeBody(StrictBody):
 
 
 class BringInBody(StrictBody):
-    """Whether wider access is accepted."""
+    """Whether wider access and lower grades are accepted."""
 
     accept_widening: bool = Field(False, description="false: a version that widens anyone's access is refused.")
+    accept_lowering: bool = Field(False, description="false: a version that lowers the grade of documents is refused.")
 
 
 @router.get("/taxonomy", responses=failures(403, 503), dependencies=READ_WHOLE_TREE)
@@ -94,10 +96,10 @@ async def tree(request: Request, version: Version) -> TreeShape:
     access = caller_of(request).access
     active = await taxonomy.tree()
     if access.resolved(active).nodes is not None:
-        return _own_tree(active, version, access, await taxonomy.counts())
+        return _own_tree(taxonomy.grades.of(active), version, access, await taxonomy.counts())
     whole = await taxonomy.tree(version)
-    shown = frozenset(whole.nodes)
-    return TreeShape(version=whole.version, tree=_below(whole, ROOT, shown, await taxonomy.counts(), with_ids=True))
+    grades, shown = taxonomy.grades.of(whole), frozenset(whole.nodes)
+    return TreeShape(version=whole.version, tree=_below(grades, ROOT, shown, await taxonomy.counts(), with_ids=True))
 
 
 @router.get("/api/taxonomy/tree/{version}", responses=_UPSTREAM_ERRORS, dependencies=READ)
@@ -148,7 +150,10 @@ async def activate(request: Request, version: Version, body: BringInBody) -> Pre
     """Activate a proposed version."""
     request.state.subjects = [version]
     return await app_of(request).taxonomy.activate(
-        version, accept_widening=body.accept_widening, by=caller_of(request).name
+        version,
+        accept_widening=body.accept_widening,
+        accept_lowering=body.accept_lowering,
+        by=caller_of(request).name,
     )
 
 
@@ -157,19 +162,23 @@ async def rollback(request: Request, version: Version, body: BringInBody) -> Pre
     """Return to an earlier active version."""
     request.state.subjects = [version]
     return await app_of(request).taxonomy.rollback(
-        version, accept_widening=body.accept_widening, by=caller_of(request).name
+        version,
+        accept_widening=body.accept_widening,
+        accept_lowering=body.accept_lowering,
+        by=caller_of(request).name,
     )
 
 
-def _own_tree(active: Taxonomy, version: str, access: Access, counts: Mapping[int, int]) -> TreeShape:
+def _own_tree(grades: TreeGrades, version: str, access: Access, counts: Mapping[int, int]) -> TreeShape:
     """The branches of a caller with a scope in the active tree. Raises `NotFound` for every other version.
 
     The list of versions would reveal changes in the rest of the tree. `counts` are those of all nodes.
     """
+    active = grades.taxonomy
     own = _own_version(active, version, access)
     nodes = access.resolved(active).nodes or frozenset()
     visible = {node: number for node, number in counts.items() if node in nodes}
-    return TreeShape(version=own, tree=_below(active, ROOT, active.with_above(nodes), visible, with_ids=False))
+    return TreeShape(version=own, tree=_below(grades, ROOT, active.with_above(nodes), visible, with_ids=False))
 
 
 def _own_version(active: Taxonomy, version: str, access: Access) -> str:
@@ -188,9 +197,10 @@ def _by_name(branches: Sequence[Branch]) -> tuple[Branch, ...]:
 
 
 def _below(
-    taxonomy: Taxonomy, parent: int, shown: frozenset[int], counts: Mapping[int, int], *, with_ids: bool
+    grades: TreeGrades, parent: int, shown: frozenset[int], counts: Mapping[int, int], *, with_ids: bool
 ) -> tuple[Branch, ...]:
     """The shown categories below the parent, optionally with their ids."""
+    taxonomy = grades.taxonomy
     children = [taxonomy.nodes[node] for node in taxonomy.children.get(parent, {}).values() if node in shown]
     return tuple(
         Branch(
@@ -198,7 +208,8 @@ def _below(
             node.name,
             taxonomy.path(node.node_id),
             counts.get(node.node_id, 0),
-            _below(taxonomy, node.node_id, shown, counts, with_ids=with_ids),
+            _below(grades, node.node_id, shown, counts, with_ids=with_ids),
+            grades.name(node.node_id),
         )
         for node in sorted(children, key=lambda node: node.key)
     )
