@@ -152,7 +152,7 @@ async def read(built: House, name: str, day: str = "") -> Any:
     return response.json()
 
 
-def shown_in(whole: Any) -> list[tuple[str, str]]:
+def shown_in(whole: Any) -> list[tuple[str, str | None]]:
     return [(row["label"], row["text"]) for row in whole["provisions"]]
 
 
