@@ -20,7 +20,7 @@ from dtrag.delivery.cli.commands import app
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 BEGIN = "<!-- made by scripts/write_cli_page.py -->\n"
 END = "<!-- end -->\n"
-HEADING = re.compile(rf"^(##+ (dtrag [a-z ]+)\n\n)(?:{BEGIN}.*?{END}\n)?", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(rf"^(##+ (dtrag [a-z -]+)\n\n)(?:{BEGIN}.*?{END}\n)?", re.MULTILINE | re.DOTALL)
 EVERYWHERE = {"--help", "--json"}
 """Options of every command, described once at the top of the page."""
 

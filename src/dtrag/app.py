@@ -459,6 +459,19 @@ class App:
             if not self.database.on_standby:
                 await self.sign_in.apply()
 
+    async def allow_people(self, name: str | None) -> list[str]:
+        """Let a person whose key was revoked, or all of them (None), sign in again; returns the names of their keys.
+
+        Raises `NotFound` and `Conflict`.
+        """
+        allowed = await self._stores.people.allow(name, datetime.now(UTC))
+        if name is not None and not allowed:
+            raise NotFound(f"There is no person {name[:80]!r} whose key is revoked. `dtrag keys list` shows the keys.")
+        self.keys.forget()
+        ids, details = list(map(str, allowed)), {"names": sorted(allowed.values())}
+        await self.audit.record(LOCAL.name, "sign_in.allow", scope=None, subjects=ids, decision="done", details=details)
+        return sorted(allowed.values())
+
     async def preview_sign_in(self, path: Path) -> tuple[SignInFile, SignInPreview]:
         """What a file of the sign-in says, and what it would change. Raises `InvalidInput`."""
         file = sign_in_file(path)

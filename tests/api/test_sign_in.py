@@ -20,7 +20,7 @@ from joserfc.jwk import ECKey
 
 from dtrag.core.access.sign_in import MAX_GROUPS, SignInFile
 from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
-from dtrag.errors import InvalidInput
+from dtrag.errors import InvalidInput, NotFound
 from dtrag.governance.sign_in import CHECK_AFTER, CHECKED_WITHIN
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
@@ -227,6 +227,12 @@ async def test_a_revoked_person_stays_out(built: Built) -> None:
         await built.house.app.keys.revoke("university/kim")
         assert_failure(await browser.get("/session"), 401)
         await assert_refused(built, browser, await built.back(browser), "no-access")
+        with pytest.raises(NotFound, match="dtrag keys list"):
+            await built.house.app.allow_people("university/lee")
+        assert await built.house.app.allow_people("university/kim") == ["university/kim"]
+        assert_failure(await browser.get("/session"), 401)  # only a new sign-in opens it
+        assert (await built.signed_in(browser))["scope"] == ["AI/ML"]
+        assert await built.house.app.allow_people(None) == []
 
 
 async def test_a_changed_file_changes_rights_at_the_start(built: Built) -> None:

@@ -141,6 +141,12 @@ class PeopleStore(Protocol):
         expiry of `key` are written unless it is revoked. None: none was created, or another key has the name.
         """
 
+    async def allow(self, name: str | None, now: datetime) -> dict[uuid.UUID, str]:
+        """Take back the revocation of the person with this key name, or of all people (None); their keys by id.
+
+        The keys stay expired until their people sign in again. Raises `Conflict` when the name was given away.
+        """
+
 
 class IdentityProvider(Protocol):
     """A provider that people sign in with. Every method may raise `ProviderUnavailable`."""

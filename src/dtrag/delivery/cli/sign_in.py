@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from dtrag.core.access.sign_in import GroupRights
 
 app = typer.Typer(
-    rich_markup_mode=None, no_args_is_help=True, help="Sign-in with identity providers: what their groups give."
+    rich_markup_mode=None, no_args_is_help=True, help="Sign-in with identity providers: what groups give, and who may."
 )
 
 
 @app.callback()
 def group() -> None:
-    """Sign-in with identity providers: what their groups give."""
+    """Sign-in with identity providers: what groups give, and who may."""
 
 
 @app.command("preview")
@@ -83,6 +83,21 @@ def show_preview(
     for warning in warnings:
         note(f"Warning: {warning}")
     return OK
+
+
+@app.command("allow")
+def allow(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="As university/kim.", show_default=False)] = None,
+    everyone: Annotated[bool, typer.Option("--all", help="All people whose keys are revoked.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Let a person sign in again whose key was revoked, by hand or by a restore on a new machine."""
+    if (name is None) != everyone:
+        raise InvalidInput("Give the name of one person, such as university/kim, or --all.")
+    names = with_app(context, lambda opened: opened.allow_people(name))
+    shown = "\n".join(names) if names else "There is no person whose key is revoked."
+    return show_result(as_json, {"people": names}, shown)
 
 
 def _branches(rights: GroupRights) -> list[str] | None:

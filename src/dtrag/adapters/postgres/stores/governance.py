@@ -22,7 +22,7 @@ from dtrag.core.access.sign_in import Person
 from dtrag.core.agent import Agent, AgentEdition, Spending
 from dtrag.core.manifest import AgentManifest
 from dtrag.core.taxonomy.tree import Taxonomy
-from dtrag.errors import NotFound
+from dtrag.errors import Conflict, NotFound
 
 FORGET_EVERY_S = 60.0
 
@@ -242,6 +242,13 @@ class PostgresPeople(Store):
     async def put(self, person: Person, key: Key, *, create: bool) -> Key | None:
         """See `PeopleStore`."""
         return await repeated(lambda: self._put(person, key, create))
+
+    async def allow(self, name: str | None, now: datetime.datetime) -> dict[uuid.UUID, str]:
+        """See `PeopleStore`."""
+        try:
+            return {row["key_id"]: row["name"] for row in await self._rows("allow", {"name": name, "now": now})}
+        except errors.UniqueViolation as error:
+            raise Conflict("Another key has the name of this person now. Revoke it first.") from error
 
     async def _put(self, person: Person, key: Key, create: bool) -> Key | None:
         keys, row, values = queries("keys"), {**columns(person), "groups": sorted(person.groups)}, _key_columns(key)
