@@ -110,6 +110,10 @@ class InvalidInput(DtragError, ValueError):
     http_status = 422
 
 
+class BundleRefused(InvalidInput):
+    """The bundle is not what was signed: {reason}"""
+
+
 class IncompleteRequest(InvalidInput):
     """The request names nothing to do."""
 

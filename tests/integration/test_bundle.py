@@ -16,9 +16,9 @@ import pytest
 from dtrag.adapters.answer_key import FILE, answer_seed
 from dtrag.adapters.answer_signature import public_key, signed, verified
 from dtrag.app import App
-from dtrag.core.answer_bundle import MOST_BYTES, Bundle, BundleRefused
+from dtrag.core.answer_bundle import MOST_BYTES, Bundle
 from dtrag.core.answer_record import canonical, content_hash
-from dtrag.errors import InvalidInput
+from dtrag.errors import BundleRefused, InvalidInput
 from dtrag.settings import Settings
 from tests.rounds import seeds
 

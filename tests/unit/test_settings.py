@@ -29,7 +29,9 @@ def test_every_setting_has_its_name_in_the_environment(name: str) -> None:
     loaded = Settings.load(environ={f"DTRAG_{name.upper()}": "17"})
     expected: Any = 17 if isinstance(getattr(Settings(), name), int | float) else "17"
     assert getattr(loaded, name) == (
-        Path("17").absolute() if name.endswith(("_dir", "_file", "mcp_servers", "pii_rules")) else expected
+        Path("17").absolute()
+        if name.endswith(("_dir", "_file", "mcp_servers", "pii_rules", "sign_in", "page_examples"))
+        else expected
     )
     assert dataclasses.replace(loaded, **{name: getattr(Settings(), name)}) == Settings()
 

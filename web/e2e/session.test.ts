@@ -146,7 +146,7 @@ inBrowser("session", () => {
     const page = await signedIn();
     await keyed.dtrag("keys", "revoke", "kim");
     await refused({ Authorization: `Bearer ${secret}` });
-    await page.evaluate(() => (location.hash = "#/documents"));
+    await page.evaluate(() => (location.hash = "#/regulations"));
     await page.getByText("Your session has ended. Sign in again.").waitFor();
     await close(page, REFUSED);
   });

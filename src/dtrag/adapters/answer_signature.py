@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dtrag.core.answer_bundle import Bundle, BundleRefused, check_contents, read_bundle, signed_bytes
-from dtrag.errors import MissingExtra
+from dtrag.core.answer_bundle import Bundle, check_contents, read_bundle, signed_bytes
+from dtrag.errors import BundleRefused, MissingExtra
 
 
 def public_key(seed: bytes) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dtrag.core.answer_record import canonical, content_hash
 from dtrag.core.response import response
-from dtrag.errors import InvalidInput
+from dtrag.errors import BundleRefused
 
 FORMAT = "dtrag-answer/1"
 MOST_BYTES = 4 << 20
@@ -61,10 +61,6 @@ _CITED: Mapping[str, type | tuple[type, ...]] = {
     "effective_from": str,
     "superseded_from": str,
 }
-
-
-class BundleRefused(InvalidInput):
-    """The bundle is not what was signed: {reason}"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class SignIn:
         address = await self._provider(name).address(attempt.state, attempt.nonce, attempt.challenge)
         return attempt, address
 
-    async def complete(self, attempt: SignInAttempt, answer: Mapping[str, str]) -> Admitted:
+    async def admit(self, attempt: SignInAttempt, answer: Mapping[str, str]) -> Admitted:
         """Who came back, from the parameters of the address. Raises `SignInRefused` and `ProviderUnavailable`."""
         provider = self._provider(attempt.provider)
         try:

@@ -21,6 +21,10 @@ from dtrag.isolation.visits import SCENARIOS, SEARCH, Route, Visit, scenario
 EXEMPT: dict[Route, str] = {
     "GET /livez": "Reports liveness without a key and reads nothing.",
     "GET /statements/{language}": "Returns a table of the program, the same for everybody.",
+    "GET /sign-in": "Lists the identity providers of a file, the same for everybody.",
+    "GET /sign-in/{provider}": "Leads to an identity provider and reads nothing of this collection.",
+    "GET /sign-in/{provider}/callback": "Answers with a cookie, for a person whom an identity provider names.",
+    "GET /sign-in/{provider}/sign-out": "Leads to an identity provider and reads nothing of this collection.",
     "POST /session": "Answers with the name, role and branches of the key in the body, which the sender holds.",
 }
 """Routes that are not compared, with reasons."""
@@ -144,7 +148,7 @@ REGULATION_LISTS: tuple[Route, ...] = ("GET /regulations", "GET /regulations/cit
 
 @scenario(
     *REGULATION_LISTS,
-    *(f"GET /regulations/{name}" for name in ("show", "outline", "diff", "stale")),
+    *(f"GET /regulations/{name}" for name in ("show", "outline", "text", "diff", "stale")),
     *("POST /regulations/search", "POST /regulations/verify"),
 )
 async def regulations(visit: Visit) -> None:

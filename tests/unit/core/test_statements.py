@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dtrag import errors
+from dtrag.core.answers.replay import REASONS
 from dtrag.core.response import plain
 from dtrag.core.statements import Statement, stated, statement_in, statement_of, text_of
 from dtrag.delivery.texts import in_language_of, korean_settings, korean_statements
@@ -34,7 +35,7 @@ def test_braces_in_a_value_are_only_text() -> None:
 
 def codes_in_source() -> set[str]:
     """Every code with which the service states something."""
-    codes = set()
+    codes = set(REASONS)
     for path in (ROOT / "src" / "dtrag").rglob("*.py"):
         for written in _STATED.findall(path.read_text("utf-8")):
             found = re.findall(r'f?"([^"]+)"', written)

@@ -219,11 +219,13 @@ class Database:
             register_masks(connection, self._personal_data)
 
     async def close(self) -> None:
-        """Close the pools."""
+        """Close the pools, and the connections of works that have not ended."""
         if self._watching is not None:
             self._watching.cancel()
         pools, self._pools = list(self._pools.values()), {}
         await asyncio.gather(*(pool.close() for pool in pools))
+        for connection in list(self._own):
+            await connection.close()
 
     async def __aenter__(self) -> Database:
         await self.open()

@@ -51,7 +51,7 @@ async def providers(request: Request) -> ProviderList:
     return ProviderList(providers=[ProviderShape(name=each.name, title=each.title) for each in listed])
 
 
-@router.get(PROVIDER, status_code=303, responses=failures(404, 503), response_class=RedirectResponse)
+@router.get(PROVIDER, status_code=303, responses=failures(404, 422, 503), response_class=RedirectResponse)
 async def begin(request: Request, provider: str) -> Response:
     """Send the browser to the provider, where the person signs in."""
     try:
@@ -64,7 +64,7 @@ async def begin(request: Request, provider: str) -> Response:
     return response
 
 
-@router.get(CALLBACK, status_code=303, responses=failures(404, 503), response_class=RedirectResponse)
+@router.get(CALLBACK, status_code=303, responses=failures(404, 422, 503), response_class=RedirectResponse)
 async def complete(request: Request, provider: str) -> Response:
     """Where the provider sends the browser back: a session for the person, and on to the page.
 
@@ -74,7 +74,7 @@ async def complete(request: Request, provider: str) -> Response:
     service, app, sign_in = service_of(request), app_of(request), _sign_in(request)
     try:
         attempt = _attempt(request, provider)
-        admitted = await sign_in.complete(attempt, request.query_params)
+        admitted = await sign_in.admit(attempt, request.query_params)
         await service.limits.require_allowance(admitted.key)
         signed_in = await app.sessions.open(
             admitted.key, admitted.token, token_of(request.headers), sealed=admitted.sealed
@@ -95,7 +95,7 @@ async def complete(request: Request, provider: str) -> Response:
     return response
 
 
-@router.get(SIGN_OUT, status_code=303, responses=failures(404, 503), response_class=RedirectResponse)
+@router.get(SIGN_OUT, status_code=303, responses=failures(404, 422, 503), response_class=RedirectResponse)
 async def leave(request: Request, provider: str) -> Response:
     """Send the browser to the place where it signs out of the provider, too; the session here ends by itself."""
     return RedirectResponse(await _sign_in(request).sign_out_address(provider), 303)
