@@ -131,7 +131,7 @@ async def test_the_audit_log_names_the_local_owner(filled: App, cli: Cli) -> Non
             await call(cli, "ask", QUESTION)
     (line,) = await filled.audit.newest(limit=1)
     assert (line.entry.actor, line.entry.action, line.entry.decision) == ("local", "POST /ask", "allowed")
-    assert line.entry.scope is None and len(line.entry.subjects) == 1
+    assert line.entry.scope is None and len(line.entry.subjects) == 2  # the document and the trace
     assert line.entry.details["local_socket"] is True
     assert QUESTION not in str(line)
 

@@ -86,6 +86,7 @@ inBrowser("by keyboard alone", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await expectFocus(page, page.getByRole("button", { name: "Say why" }));
+    await page.setViewportSize({ width: 800, height: 800 }); // too narrow for them beside the answer
     await enterOn(page, "button", "Conversations", true);
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
