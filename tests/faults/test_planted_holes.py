@@ -338,7 +338,7 @@ HOLES = (
     ),
     Hole(
         "conversations of all keys are counted",
-        without_condition("conversations", "conversation_count", "owner = %(owner)s"),
+        without_condition("conversations", "conversation_count", "c.owner = %(owner)s"),
         ("GET /conversations",),
     ),
     Hole(
