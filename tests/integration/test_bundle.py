@@ -191,6 +191,30 @@ def test_forged_bundles_are_refused(forge: Forgery) -> None:
 
 
 @pytest.mark.parametrize(
+    ("forge", "named"),
+    [
+        (_span, "the span of citation 1"),
+        (_order, "citation 1 is missing, or not in its place"),
+        (_removed, r"citation \d is missing|signature"),  # of the last one only the signature tells
+        (_key, "signed with another key"),
+        (_tree, "its signature"),
+    ],
+)
+def test_what_was_forged_is_named(forge: Forgery, named: str) -> None:
+    forged = forge(json.loads(genuine().written()), random.Random(1))
+    with pytest.raises(BundleRefused, match=named):
+        verified(forged, public_key(SEED))
+
+
+@pytest.mark.parametrize("times", [("yesterday", "today"), ("2026-01-01T00:00:00", "2026-02-01T00:00:00+00:00")])
+def test_times_that_are_none_are_refused_also_with_a_signature(times: tuple[str, str]) -> None:
+    values = json.loads(genuine().written())
+    values["payload"]["answered_at"], values["payload"]["exported_at"] = times
+    with pytest.raises(BundleRefused, match="its times"):
+        verified(signed_again(values, SEED), public_key(SEED))
+
+
+@pytest.mark.parametrize(
     "damage",
     [
         lambda data: data + b" ",

@@ -39,18 +39,10 @@ def verified(data: bytes, key: str | None = None) -> Bundle:
         signer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(own))
         signer.verify(bytes.fromhex(bundle.signature), signed_bytes(bundle.payload))
     except (InvalidSignature, ValueError):
-        _name_damage(bundle)
+        check_contents(bundle.payload)  # names the part that differs, if the contents show it
         raise BundleRefused(reason="its signature is not that of its key over this content.") from None
     check_contents(bundle.payload)
     return bundle
-
-
-def _name_damage(bundle: Bundle) -> None:
-    """Say which part differs, if the contents show it."""
-    try:
-        check_contents(bundle.payload)
-    except ValueError:
-        return
 
 
 def _private(seed: bytes) -> Any:

@@ -125,7 +125,12 @@ def check_contents(payload: Mapping[str, Any]) -> None:
             raise BundleRefused(reason=f"the quotation of citation {number} is not that of its hash.")
         if quote is not None and len(quote) != citation["end"] - citation["start"]:
             raise BundleRefused(reason=f"the span of citation {number} is not that of its quotation.")
-    if datetime.fromisoformat(payload["exported_at"]) < datetime.fromisoformat(payload["answered_at"]):
+    try:
+        exported, answered = (datetime.fromisoformat(payload[name]) for name in ("exported_at", "answered_at"))
+        is_before = exported < answered
+    except (ValueError, TypeError) as error:
+        raise BundleRefused(reason="its times are no times in ISO 8601 with an offset.") from error
+    if is_before:
         raise BundleRefused(reason="it was exported before the answer was given.")
 
 
