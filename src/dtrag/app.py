@@ -63,7 +63,7 @@ from dtrag.core.taxonomy.grades import Grades, TreeGrades
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.patterns import CHUNK_ID
 from dtrag.core.version import __version__
-from dtrag.destinations import LimitedModel, allows, embeds, limit_of
+from dtrag.destinations import ANSWERS, CASES, EXPORTS, LimitedModel, Outgoing, embeds, limit_of
 from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound, SignInRefused
 from dtrag.evaluation.answers import AnswerMeasures, AnswerSet, evaluate_answers
 from dtrag.evaluation.calibration import Calibrated, calibrate
@@ -283,6 +283,7 @@ class App:
             keeps_text=self.settings.cbr_text == "on",
             expiry=LogExpiry(stores.cases, self.settings.cbr_log_days),
             record=self.audit.record,
+            exportable=partial(self.exportable, CASES),
         )
 
     def _open_pipeline(self, stores: Stores) -> None:
@@ -352,6 +353,7 @@ class App:
             record,
             self.audit.newest,
             lambda payload: signed(payload, answer_seed(settings)),
+            partial(self.exportable, ANSWERS),
             mask=self.personal_data.masked,
         )
         self.agents = Agents(
@@ -396,7 +398,9 @@ class App:
         models = [model.destination for model in (self.model, self.critic) if model is not None]
         embedder: Recipient | None = getattr(self.embedder, "destination", None)
         tools = [tool.destination for tool in self.tools.tools() if tool.destination is not None]
-        named = dict.fromkeys((*models, *([embedder] if embedder is not None else []), *tools, *self.mcp.destinations))
+        named = dict.fromkeys(
+            (*models, *([embedder] if embedder is not None else []), *tools, *self.mcp.destinations, *EXPORTS)
+        )
         return {destination: self.grade_limits.of(destination) for destination in named}
 
     async def _embeds_all(self) -> bool:
@@ -408,8 +412,11 @@ class App:
 
     async def _sendable(self, scope: Scope) -> Scope:
         """The part of the scope that the language model may be sent."""
-        grades, limit = await self.tree_grades(), limit_of(self.model)
-        return scope if allows(limit, grades.highest) else scope.narrowed(grades.up_to(limit))
+        return Outgoing(await self.tree_grades(), limit_of(self.model)).narrowed(scope)
+
+    async def exportable(self, what: Recipient) -> Outgoing:
+        """What an export may contain: one of `dtrag.destinations.EXPORTS`."""
+        return Outgoing(await self.tree_grades(), self.grade_limits.of(what))
 
     async def _make_vectors(self, running: Running) -> None:
         store = self._fenced(running.job.lease).vectors

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dtrag.core.access.grade_limits import UNLIMITED, Limits, Recipient
+from dtrag.core.access.scope import Scope
 from dtrag.core.chat import Message, Reply, highest_grade
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.grades import TreeGrades
@@ -22,6 +23,8 @@ from dtrag.ports import ChatModel, Embedder, Monitored, Warmable
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+EXPORTS = DOCUMENTS, CASES, ANSWERS = tuple(Recipient("export", name) for name in ("documents", "cases", "answers"))
+"""Files for others: of `dtrag export` and of cases as training data, and signed files of answers."""
 ABOVE = "the messages have texts above the grade that it may be sent (setting grade_limits)."
 
 
@@ -50,6 +53,23 @@ class Outgoing:
     def admits(self, passage: SearchResult) -> bool:
         """Whether the passage, its title and the name of its category may be sent."""
         return self.grades is None or allows(self.limit, self.grades.path(passage.taxonomy_path))
+
+    @property
+    def everything(self) -> bool:
+        """Whether texts of every branch may be sent."""
+        return self.grades is None or allows(self.limit, self.grades.highest)
+
+    def admits_node(self, node_id: int | None) -> bool:
+        """Whether what belongs to this category may be sent; None is a category outside the tree."""
+        if self.grades is None:
+            return True
+        return allows(self.limit, self.grades.highest if node_id is None else self.grades.node(node_id))
+
+    def narrowed(self, scope: Scope) -> Scope:
+        """The part of the scope that may be sent."""
+        if self.grades is None or self.everything:
+            return scope
+        return scope.narrowed(self.grades.up_to(self.limit))
 
     def history(self, messages: Iterable[Message]) -> list[Message]:
         """The messages of a conversation that may be sent."""

@@ -1,11 +1,17 @@
-"""Export of an app's contents as JSON lines, for other programs: documents, trees, agents, cases, and the audit log."""
+"""Export of an app's contents as JSON lines, for other programs: documents, trees, agents, cases, and the audit log.
+
+Of documents and cases, what is above the grade that exports may have (`destinations.py`) is left out: None stands for
+it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,15 +21,16 @@ from dtrag.adapters.postgres.queries import queries
 from dtrag.app import App
 from dtrag.core.access.audit_chain import AuditLine
 from dtrag.core.response import plain
+from dtrag.destinations import CASES, DOCUMENTS
 
 PAGE = 500
 """Rows that are in memory at a time."""
 JSON_LINES = ".jsonl"
 
 
-async def documents(app: App) -> AsyncIterator[dict[str, Any]]:
+async def documents(app: App) -> AsyncIterator[dict[str, Any] | None]:
     """All documents of one moment, as lines that `dtrag ingest` reads."""
-    tree = await app.taxonomy.tree()
+    tree, outgoing = await app.taxonomy.tree(), await app.exportable(DOCUMENTS)
     async with (
         app.database.connection("owner") as connection,
         connection.transaction(),
@@ -34,7 +41,8 @@ async def documents(app: App) -> AsyncIterator[dict[str, Any]]:
         await cursor.execute(queries("export")["documents"])
         async for row in cursor:
             node_id, text = row.pop("node_id"), row.pop("text")
-            yield {**row, "category_path": tree.path(node_id), "text": text}
+            admitted = outgoing.admits_node(node_id)
+            yield {**row, "category_path": tree.path(node_id), "text": text} if admitted else None
 
 
 async def trees(app: App) -> AsyncIterator[object]:
@@ -56,11 +64,13 @@ async def agents(app: App) -> AsyncIterator[object]:
 async def cases(app: App) -> AsyncIterator[object]:
     """All cases with their votes and decisions."""
     after: str | None = None
+    outgoing = await app.exportable(CASES)
     while page := await app.case_store.records(PAGE, after):
         for record in page:
             case = {**plain(record.case)}
             case.pop("vector", None)
-            yield {**case, "votes": record.votes, "decisions": record.decisions}
+            admitted = outgoing.admits_node(record.case.node_id)
+            yield {**case, "votes": record.votes, "decisions": record.decisions} if admitted else None
         after = page[-1].case.case_id
 
 
@@ -79,15 +89,23 @@ KINDS: dict[str, Callable[[App], AsyncIterator[object]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Number of lines by kind that were written, and of those left out because of their grade."""
+
+    lines: dict[str, int]
+    above_grade: dict[str, int]
+
+
 async def export(
     app: App, target: Path, *, force: bool = False, on_progress: Callable[[str, int], None] = lambda kind, lines: None
-) -> dict[str, int]:
-    """Number of lines by kind, written into one file of the folder `target` for each kind.
+) -> Exported:
+    """Write one file of the folder `target` for each kind.
 
     If `target` ends in `.jsonl`, all kinds are in this one file, and each line has its `kind`. The files appear
     complete or not at all. Raises `InvalidInput` and `StorageFull`.
     """
-    lines = dict.fromkeys(KINDS, 0)
+    lines, above_grade = dict.fromkeys(KINDS, 0), Counter[str]()
     with ExitStack() as files:
         single = files.enter_context(new_file(target, force=force)) if target.suffix == JSON_LINES else None
         if single is None:
@@ -95,10 +113,13 @@ async def export(
         for kind, rows in KINDS.items():
             file = single or files.enter_context(new_file(target / f"{kind}{JSON_LINES}", force=force))
             async for row in rows(app):
+                if row is None:
+                    above_grade[kind] += 1
+                    continue
                 _write(file, {"kind": kind, **plain(row)} if single else plain(row))
                 lines[kind] += 1
                 on_progress(kind, lines[kind])
-    return lines
+    return Exported(lines, dict(above_grade))
 
 
 def _write(file: IO[bytes], row: Any) -> None:

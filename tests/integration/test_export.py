@@ -31,7 +31,7 @@ async def test_everything_is_exported_and_documents_can_be_read_again(
     await app.case_store.add(case("one"))
     await app.taxonomy.propose([{"op": "add", "path": ["Garden"]}])
     await app.delete_documents([pan])
-    lines = await export(app, tmp_path / "all")
+    lines = (await export(app, tmp_path / "all")).lines
     assert lines == {"documents": 1, "trees": 2, "agents": 0, "cases": 1, "audit": 2}
     [document] = read(tmp_path / "all" / "documents.jsonl")
     assert (document["id"], document["title"], document["text"]) == (kettle, "Kettle", "Kettle\n\nThe kettle boils.")

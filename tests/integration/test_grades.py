@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from dtrag.core.chat import Message
 from dtrag.delivery.cli.checks import examine
 from dtrag.destinations import Outgoing
 from dtrag.errors import Conflict, InvalidInput, ModelNotAllowed
+from dtrag.exports import export
 from tests.graded import GradedWorld, graded_world
 from tests.model_server import ModelServer
 from tests.rounds import seeds
@@ -152,6 +154,31 @@ async def test_the_exported_tree_has_the_grades(app: App, databases: Databases, 
             await other.taxonomy.import_tree(text)
 
 
+@pytest.mark.parametrize("limit", ["", "export=S"])
+async def test_exports_leave_out_what_is_above_their_grade(
+    databases: Databases, tmp_path: Path, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CBR_ENABLED", "true")
+    question = "How many stages has the rocket of the army?"
+    async with open_app(databases.settings(grade_limits=limit, trace_text="on")) as app:
+        await graded(app, tmp_path)
+        for place in ("Army", "News"):
+            await app.cases.add(f"What flies in {place}?", [place], "A rocket.")
+        exported = await export(app, tmp_path / "all")
+        training = (await app.cases.export()).training_data.cases
+        bundle = (await app.replays.bundle((await app.ask(question)).trace_id)).written().decode()
+    written = "".join((tmp_path / "all" / f"{kind}.jsonl").read_text("utf-8") for kind in ("documents", "cases"))
+    texts, left_out = (written, bundle), json.loads(bundle)["payload"]["left_out"]
+    if limit:
+        assert exported.above_grade == {} and ARMY in written and "Army?" in written and ARMY in bundle
+        assert len(training) == 2 and not {"answer", "citation 1"} & set(left_out)
+    else:
+        assert exported.above_grade == {"documents": 1, "cases": 1}
+        assert not any("7 stages" in text or "in Army" in text for text in texts) and NEWS in written
+        assert [case.category_path for case in training] == [("News",)]
+        assert {"answer", "citation 1"} <= set(left_out)
+
+
 async def test_the_doctor_names_what_may_be_sent_where(databases: Databases, tmp_path: Path) -> None:
     with ModelServer("yes") as server:
         settings = databases.settings(
@@ -161,6 +188,7 @@ async def test_the_doctor_names_what_may_be_sent_where(databases: Databases, tmp
             await graded(app, tmp_path, "C")
         lines = [(each.state, each.detail) for each in (await examine(settings)).checks if each.name == "grades"]
     assert lines == [
-        ("ok", f"model openai:test ({server.url}) may be sent texts up to S"),
+        ("ok", f"model openai:test ({server.url}): texts up to S"),
+        *(("ok", f"export {name}: texts up to O") for name in ("documents", "cases", "answers")),
         ("warn", "DTRAG_GRADE_LIMITS names mcp:none, which is nothing that texts are sent to."),
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -42,6 +42,7 @@ from dtrag.core.response import extended
 from dtrag.core.statements import stated
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
+from dtrag.destinations import Outgoing
 from dtrag.errors import Conflict, FeatureOff, IncompleteRequest, InvalidInput, NotFound, StorageFull
 from dtrag.ports import Index, Recorder, unrecorded
 from dtrag.ports.cases import CaseStore
@@ -66,11 +67,13 @@ class CaseMemory:
         index: Index,
         suggester: Suggester | None = None,
         *,
+        exportable: Callable[[], Awaitable[Outgoing]],
         keeps_text: bool = True,
         expiry: LogExpiry | None = None,
         record: Recorder = unrecorded,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ):
+        self._exportable = exportable
         self._store = store
         self._index = index
         self._suggester = suggester or Suggester(store)
@@ -349,10 +352,14 @@ class CaseMemory:
         await self._store.page(EVERYTHING, 1)
 
     async def export(self, limit: int = 10_000, *, caller: Caller = LOCAL) -> CaseExport:
-        """Up to `limit` cases, and as many of the newest interactions, of the caller's scope; audited."""
+        """Up to `limit` cases, and as many of the newest interactions, of the caller's scope; audited.
+
+        What is above the grade of the limit `export:cases` is left out.
+        """
         if not 1 <= limit <= MAX_EXPORTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_EXPORTED:,}.")
         taxonomy, scope = await self._scope(caller)
+        scope = (await self._exportable()).narrowed(scope)
         cases: list[Case] = []
         while len(cases) <= limit:
             after = cases[-1].case_id if cases else None

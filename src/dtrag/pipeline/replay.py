@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
@@ -20,6 +20,7 @@ from dtrag.core.answer_bundle import FORMAT, Bundle
 from dtrag.core.answer_record import AnswerRecord, content_hash
 from dtrag.core.answers.replay import TEXT_ERASED, Present, Replay, aspects, is_same, reasons
 from dtrag.core.trace import Trace
+from dtrag.destinations import Outgoing
 from dtrag.errors import Conflict, InvalidInput
 from dtrag.pipeline.answer_record import recorded
 from dtrag.pipeline.execution import Pipeline
@@ -55,6 +56,7 @@ class Replays:
     record: Recorder
     lines: AuditLines
     sign: Callable[[Mapping[str, Any]], Bundle]
+    exportable: Callable[[], Awaitable[Outgoing]]
     mask: Callable[[str], str] = lambda text: text
     now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
 
@@ -115,7 +117,8 @@ class Replays:
     ) -> Bundle:
         """The answer of the trace with its evidence, signed.
 
-        Texts are left out that are not kept or not there any more; `left_out` in the payload names them. With a
+        Texts are left out that are not kept, not there any more, or above the grade of the limit `export:answers`;
+        `left_out` in the payload names them. With a
         `question`, an answer whose text is not kept is given again, and is part of the bundle if it is the same.
         Raises as `replay`, and `MissingExtra`.
         """
@@ -131,7 +134,8 @@ class Replays:
                 scope, _ = await self._scope_of(then, caller.access)
                 response, now = await self._answered(run, then, text, filters, scope)
                 answer = response.text if now.text == then.text else ""
-        quotes = await self._quotes(then, caller.access)
+        quotes, whole = await self._quotes(then, caller.access)
+        answer = answer if whole else ""
         line = await self.line_of(then) if caller.may("admin") and not caller.access.grants else None
         confirmed = line is not None and line.entry.details["record"] == then.digest()
         audit = {"number": line.number, "hash": line.hash.hex()} if line is not None and confirmed else None
@@ -184,17 +188,23 @@ class Replays:
         await self._note("answers.export", then, caller)
         return bundle
 
-    async def _quotes(self, then: AnswerRecord, access: Access) -> dict[int, str | None]:
-        """Number of a citation -> its text; None where it is not that of then, or not visible any more."""
+    async def _quotes(self, then: AnswerRecord, access: Access) -> tuple[dict[int, str | None], bool]:
+        """Number of a citation -> its text, and whether the answer may be exported, which rests on all its passages.
+
+        The text is None where it is not that of then, not visible any more, or may not be exported.
+        """
         taxonomy = (await self.index.snapshot()).taxonomy
         scope = access.resolved(taxonomy).at(datetime.date.fromisoformat(then.day))
-        passages = await self.index.fetch([quote.chunk_id for quote in then.quotes], scope, taxonomy)
+        used = {passage.chunk_id for passage in then.passages} | {quote.chunk_id for quote in then.quotes}
+        passages = await self.index.fetch([*used], scope, taxonomy)
+        outgoing = await self.exportable()
+        passages = {chunk_id: passage for chunk_id, passage in passages.items() if outgoing.admits(passage)}
         quotes: dict[int, str | None] = {}
         for quote in then.quotes:
             passage = passages.get(quote.chunk_id)
             text = "" if passage is None else passage.text[quote.start - passage.start : quote.end - passage.start]
             quotes[quote.number] = text if content_hash(text) == quote.quote else None
-        return quotes
+        return quotes, outgoing.everything or used <= passages.keys()
 
     async def _note(self, action: str, then: AnswerRecord, caller: Caller) -> None:
         await self.record(

@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 from dtrag.core.taxonomy.grades import MOST_GRADES, Grades
 from dtrag.errors import InvalidInput
 
-Kind = Literal["model", "embedder", "web_search", "mcp"]
+Kind = Literal["model", "embedder", "web_search", "mcp", "export"]
 UNLIMITED = MOST_GRADES
 """The limit of what runs in this process: more than any grade."""
-KINDS: tuple[Kind, ...] = ("model", "embedder", "web_search", "mcp")
+KINDS: tuple[Kind, ...] = ("model", "embedder", "web_search", "mcp", "export")
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """A server or program that texts are sent to. `address` is its base address, or "" for a program."""
+    """A server or program that texts are sent to, or a kind of exported file. `address` is the base of a server's."""
 
     kind: Kind
     name: str

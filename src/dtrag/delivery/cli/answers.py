@@ -46,7 +46,10 @@ def export(
     with new_file(out, force=False) as file:
         file.write(bundle.written())
     if left_out := bundle.payload["left_out"]:
-        note(f"Left out, because it is not kept or not there any more: {', '.join(left_out)}.")
+        note(
+            "Left out, because it is not kept, not there any more, or of a grade that exports may not have "
+            f"(DTRAG_GRADE_LIMITS): {', '.join(left_out)}."
+        )
     return OK
 
 

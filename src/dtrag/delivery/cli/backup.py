@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.core.response import plain
 from dtrag.delivery.cli.console import Facts, megabytes, note, plural, progress, show_result
 from dtrag.delivery.cli.context import Json, Yes, confirmed, invocation, run_async, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE
@@ -178,13 +179,13 @@ def export(
     """Write documents, trees, agents, cases and the audit log as JSON lines.
 
     Into one file of the folder for each kind, or into one file *.jsonl whose lines
-    have a kind. They contain the texts of all documents: treat them like the
-    database.
+    have a kind. They contain the texts of all documents that exports may have
+    (setting grade_limits): treat them like the database.
     """
     from dtrag.exports import export as write
 
     with progress("Exporting") as show:
-        lines = with_app(
+        exported = with_app(
             context,
             lambda opened: write(
                 opened,
@@ -193,5 +194,8 @@ def export(
                 on_progress=lambda kind, done: show(done, None, f"{done:,} {kind}"),
             ),
         )
-    rows = [(kind, f"{count:,}") for kind, count in lines.items()]
-    return show_result(as_json, {"path": str(target.absolute()), "lines": lines}, Facts(rows))
+    rows = [(kind, f"{count:,}") for kind, count in exported.lines.items()]
+    left_out = [f"{count:,} {kind}" for kind, count in exported.above_grade.items()]
+    advice = f"Left out, because exports may not have their grade (DTRAG_GRADE_LIMITS): {', '.join(left_out)}."
+    notes = [advice if left_out else ""]
+    return show_result(as_json, {"path": str(target.absolute()), **plain(exported)}, Facts(rows), notes=notes)

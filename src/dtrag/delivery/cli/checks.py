@@ -328,10 +328,8 @@ async def _grades(app: App) -> list[CheckResult]:
     if unknown := sorted(own - set(names)):
         detail = f"the tree has {', '.join(unknown)}, which DTRAG_GRADES does not: they count as {names[-1]}."
         results.append(CheckResult("grades", "warn", detail, "name them in DTRAG_GRADES, the lowest first"))
-    if not known:
-        results.append(CheckResult("grades", "ok", "nothing is sent to any server or program"))
     for destination, limit in known.items():
-        results.append(CheckResult("grades", "ok", f"{destination} may be sent texts up to {names[limit]}"))
+        results.append(CheckResult("grades", "ok", f"{destination}: texts up to {names[limit]}"))
     used = {app.grade_limits.entry(destination) for destination in known}
     for entry in sorted(app.grade_limits.entries.keys() - used):
         detail = f"DTRAG_GRADE_LIMITS names {entry}, which is nothing that texts are sent to."
