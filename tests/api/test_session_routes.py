@@ -1,4 +1,4 @@
-"""Every route with the cookie of a reader of one branch: a cookie gives no right that its key does not have."""
+"""Every route with the cookie of a reader of one branch: it gives no right that its key or its group does not have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import httpx2
+import pytest
 import pytest_asyncio
 
 from tests.api.confined import House, house
@@ -21,7 +22,9 @@ from tests.api.test_route_matrix import (
     make,
     send,
 )
+from tests.api.test_sign_in import GROUPS, signed_in, written
 from tests.cases import each
+from tests.identity_provider import IdentityProvider
 from tests.store import Databases
 
 OWN = "http://localhost:8001"
@@ -37,14 +40,22 @@ class SignedIn:
     csrf: str
 
 
-@pytest_asyncio.fixture(scope="module")
-async def reader(houses_of_module: Databases) -> AsyncIterator[SignedIn]:
-    async with house(houses_of_module.settings()) as built:
-        await built.client("admin", None, "admin")
-        created = await built.app.keys.create("reader", ["AI/ML"], rate=1_000_000)
-        async with client_of(built.api, {"origin": OWN}) as browser:
-            signed_in = await browser.post("/session", json={"key": created.secret})
-            yield SignedIn(built, browser, signed_in.json()["csrf"])
+@pytest_asyncio.fixture(scope="module", params=["key", "group"])
+async def reader(
+    request: pytest.FixtureRequest, houses_of_module: Databases, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[SignedIn]:
+    with IdentityProvider() as provider:
+        provider.people["kim"] = ["staff"]
+        file = written(tmp_path_factory.mktemp("sign-in"), [("university", provider.issuer, GROUPS)])
+        async with house(houses_of_module.settings(sign_in=file, rate_per_minute=1_000_000)) as built:
+            await built.client("admin", None, "admin")
+            async with client_of(built.api, {"origin": OWN}) as browser:
+                if request.param == "group":
+                    session = await signed_in(browser, provider)
+                else:
+                    created = await built.app.keys.create("reader", ["AI/ML"])
+                    session = (await browser.post("/session", json={"key": created.secret})).json()
+                yield SignedIn(built, browser, session["csrf"])
 
 
 async def objects(reader: SignedIn, address: Address) -> list[str]:

@@ -61,6 +61,16 @@ def written(folder: Path, providers: Sequence[tuple[str, str, str]]) -> Path:
     return path
 
 
+async def signed_in(browser: httpx2.AsyncClient, provider: IdentityProvider, person: str = "kim") -> Any:
+    """The session of the person, who has signed in."""
+    sent = await browser.get("/sign-in/university")
+    came_back = await browser.get(provider.authorize(sent.headers["location"], person))
+    assert (came_back.status_code, came_back.headers["location"]) == (303, "/")
+    session = (await browser.get("/session")).json()
+    browser.headers["x-csrf-token"] = session["csrf"]
+    return session
+
+
 @dataclass
 class Built:
     """A service with one provider, whose people Kim (staff) and Lee (no group) are."""
@@ -87,11 +97,7 @@ class Built:
 
     async def signed_in(self, browser: httpx2.AsyncClient, person: str = "kim") -> Any:
         """The session of the person, who has signed in."""
-        came_back = await browser.get(await self.back(browser, person))
-        assert (came_back.status_code, came_back.headers["location"]) == (303, "/")
-        session = (await browser.get("/session")).json()
-        browser.headers["x-csrf-token"] = session["csrf"]
-        return session
+        return await signed_in(browser, self.provider, person)
 
     def later(self, monkeypatch: pytest.MonkeyPatch, minutes: float) -> None:
         """Move the clock of the sign-in."""

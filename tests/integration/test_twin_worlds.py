@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from fastapi import FastAPI
 from starlette.responses import Response
 
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope
 from dtrag.delivery.api.app import create_app, serve_opened
-from dtrag.isolation.library import VISITORS
+from dtrag.isolation.library import VISITORS, Visitor
 from dtrag.isolation.proof import play_round
 from dtrag.isolation.scenarios import EXEMPT, routes_tried
 from dtrag.isolation.visits import PROMPTS, SCENARIOS, Comparison, Route, Visit, World, compare
 from dtrag.isolation.worlds import WordHashes, twin_worlds
 from dtrag.settings import Settings
+from tests.api.test_keys import client_of
+from tests.api.test_sign_in import signed_in, written
 from tests.cases import each
+from tests.identity_provider import IdentityProvider
 
 READER = VISITORS[0]
 TWO = tuple(visitor for visitor in VISITORS if visitor.name in {"office-editor", "bread-editor"})
@@ -56,9 +62,39 @@ def test_every_route_of_openapi_is_tried_or_exempt() -> None:
 async def test_a_late_response_is_recognised(text: str) -> None:
     for body, late in ((text, True), ('{"degraded":[]}', False), ('{"degraded": []}', False)):
         service = Response(body, media_type="application/json")
-        visit = Visit(World(service, {READER.name: "none"}, {}), READER, random.Random(1))
+        visit = Visit(World(service, {}, {}), READER, random.Random(1))
         await visit.send("POST /search", {})
         assert [exchange.late for exchange in visit.exchanges] == [late]
+
+
+async def test_both_worlds_answer_alike_to_a_person_with_groups(settings: Settings, tmp_path: Path) -> None:
+    """The person has the branches and the role of a visitor, and a session instead of a key."""
+    visitor = TWO[0]
+    branches = ["/".join(path) for path in visitor.paths]
+    group = f'[[provider.group]]\nname = "office"\nrole = "{visitor.role}"\nbranches = {json.dumps(branches)}\n'
+    with IdentityProvider() as provider:
+        provider.people["kim"] = ["office", "chess"]
+        file = written(tmp_path, [("university", provider.issuer, group)])
+        own = replace(settings, sign_in=file, rate_per_minute=1_000_000)
+        async with twin_worlds(own, WordHashes(), serve_opened) as pair:
+            for app in pair.apps:
+                await app.open_sign_in()
+            pair.begin_round(1)
+            compared = Comparison()
+            for scenario in SCENARIOS:
+                worlds = [await with_session(world, visitor, provider) for world in pair.worlds]
+                await compare(scenario, worlds, visitor, scenario.name, into=compared)
+        assert compared.examples == []
+        assert compared.pairs.keys() >= routes_tried() and compared.pairs[PROMPTS] > 2
+
+
+async def with_session(world: World, visitor: Visitor, provider: IdentityProvider) -> World:
+    """The world with a new session of the person: one of the routes ends it."""
+    async with client_of(cast("FastAPI", world.service), {"x-requested-with": "dtrag-page"}) as browser:
+        session = await signed_in(browser, provider)
+        assert (session["name"], session["role"]) == ("university/kim", visitor.role)
+        cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+        return replace(world, headers={visitor.name: {"cookie": cookie, "x-csrf-token": session["csrf"]}})
 
 
 async def test_both_worlds_answer_alike_and_leaks_are_detected(

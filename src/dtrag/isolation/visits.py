@@ -31,9 +31,9 @@ _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 _TIMES = frozenset(
     "latency seconds elapsed created stages step_timings documents_per_second meets_target cache_hit started "
-    "request_id correlation_id signature record_hash scope_hash".split()
+    "request_id correlation_id signature record_hash scope_hash csrf".split()
 )
-"""Fields with durations, times, cache hits, request ids, signatures and salted hashes, beside those that end as
+"""Fields with durations, times, cache hits, request ids, signatures, salted hashes and tokens, beside those that end as
 `_TIME_ENDINGS`."""
 _TIME_ENDINGS = ("_time", "_ms", "_at")
 _DEGRADED = re.compile(r'"degraded": ?\[(?!\])|"status": ?"(?:degraded|unhealthy)"')
@@ -48,13 +48,13 @@ sent_prompts: ContextVar[list[str] | None] = ContextVar("dtrag_sent_prompts", de
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The service of one world, with a key for each visitor that has one.
+    """The service of one world; `headers` has what each visitor is known by, if it is.
 
     `known` are ids of objects by names that both share.
     """
 
     service: ASGIApp
-    secrets: Mapping[str, str]
+    headers: Mapping[str, Mapping[str, str]]
     known: Mapping[str, str]
 
     async def send(
@@ -62,12 +62,9 @@ class World:
     ) -> httpx2.Response:
         """The response to a request, without a socket. `content`: a JSON value, or the bytes of a form."""
         body = content if isinstance(content, bytes) else b"" if content is None else json.dumps(content).encode()
-        headers = {"content-type": content_type, "accept": "*/*"}
-        if (secret := self.secrets.get(visitor.name)) is not None:
-            headers["authorization"] = f"Bearer {secret}"
-        request = httpx2.Request(
-            method, f"http://localhost{path}", headers=headers | {"content-length": str(len(body))}, content=body
-        )
+        headers = {"content-type": content_type, "accept": "*/*", "content-length": str(len(body))}
+        headers |= self.headers.get(visitor.name, {})
+        request = httpx2.Request(method, f"http://localhost{path}", headers=headers, content=body)
         response = await httpx2.ASGITransport(self.service).handle_async_request(request)
         await response.aread()
         return response

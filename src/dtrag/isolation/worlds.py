@@ -217,19 +217,19 @@ async def _objects(app: App, part: HiddenPart, folder: Path) -> dict[str, str]:
 
 async def _world(app: App, part: HiddenPart, uploads: Path, serve: Serve, known: dict[str, str]) -> World:
     """The service over the app, with a key for every visitor that has one."""
-    secrets = {}
+    headers = {}
     for visitor in (each for each in (*VISITORS, *ASKERS) if each.role != "public"):
         created = await app.keys.create(
             visitor.name, list(visitor.paths) or None, visitor.role, rate=RATE, principals=visitor.principals
         )
-        secrets[visitor.name] = created.secret
+        headers[visitor.name] = {"authorization": f"Bearer {created.secret}"}
     await asyncio.to_thread(uploads.mkdir)
     # No isolation test runs inside of this one. Only administrators may know the setting and the run of one world.
     runs, own = IsolationRuns((sys.executable, "-c", "print('{\"leaks\": 0}')")), app.settings
     if part is ONE:
         runs.last = IsolationRun("running", datetime.now(UTC).isoformat())
         own = replace(own, trace_days=own.trace_days + 1)
-    return World(serve(app, own, uploads, runs), secrets, known)
+    return World(serve(app, own, uploads, runs), headers, known)
 
 
 def _books(part: HiddenPart, folder: Path) -> Iterator[tuple[Path_, Path]]:
