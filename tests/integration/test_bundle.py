@@ -44,6 +44,10 @@ async def test_a_bundle_holds_the_answer_and_is_verified_without_a_database(app:
     assert "The kettle has a valve." in payload["answer"]
     assert payload["citations"][0]["quote"] in payload["answer"]
     assert payload["left_out"] == []
+    cited = payload["citations"][0]
+    text = (await app.texts.part(cited["chunk_id"].partition(":")[0])).text
+    assert cited["document_hash"] == content_hash(text)
+    assert text[cited["start"] : cited["end"]] == cited["quote"]
     [line] = [line for line in await app.audit.newest() if line.number == payload["audit"]["number"]]
     assert line.entry.details["record"] == payload["record_hash"]
     assert (app.settings.data_dir / FILE).stat().st_mode & 0o777 == 0o600
@@ -67,7 +71,7 @@ async def test_texts_that_are_not_kept_are_left_out_and_named(app: App, tmp_path
     document_id = bundle.payload["passages"][0]["chunk_id"].partition(":")[0]
     await app.delete_document(document_id)
     bundle = await app.replays.bundle(trace_id, question=QUESTION)
-    assert bundle.payload["left_out"] == ["answer", "citation 1"]
+    assert bundle.payload["left_out"] == ["answer", "citation 1", "document hash of citation 1"]
     assert "valve" not in bundle.written().decode()
     verified(bundle.written())
 
@@ -94,9 +98,9 @@ def _span(values: dict[str, Any], chance: random.Random) -> bytes:
 
 
 def _hash(values: dict[str, Any], chance: random.Random) -> bytes:
-    chance.choice(values["payload"]["passages"] + values["payload"]["citations"])["hash"] = (
-        f"{chance.getrandbits(256):064x}"
-    )
+    citation, passage = values["payload"]["citations"][0], values["payload"]["passages"][0]
+    where, name = chance.choice([(citation, "hash"), (citation, "document_hash"), (passage, "hash")])
+    where[name] = f"{chance.getrandbits(256):064x}"
     return written(values)
 
 
@@ -157,6 +161,7 @@ def genuine() -> Bundle:
             "answer_hash": content_hash(answer),
             "citations": [
                 {"number": n, "chunk_id": "x:0", "start": 0, "end": len(q), "hash": content_hash(q), "quote": q}
+                | {"document_hash": "0" * 64}
                 for n, q in enumerate(quotes, 1)
             ],
             "passages": [

@@ -53,6 +53,7 @@ _CITATION: Mapping[str, type | tuple[type, ...]] = {
     "end": int,
     "hash": str,
     "quote": (str, type(None)),
+    "document_hash": (str, type(None)),
 }
 _CITED: Mapping[str, type | tuple[type, ...]] = {
     "chunk_id": str,

@@ -83,6 +83,11 @@ class RecordedQuote:
     end: int
     quote: str
 
+    @property
+    def document_id(self) -> str:
+        """Its document."""
+        return self.chunk_id.rpartition(":")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:

@@ -32,6 +32,8 @@ from dtrag.settings import FLAGS
 
 AUDITED_WITHIN = datetime.timedelta(minutes=10)
 """Longest time between an answer and its line of the audit log."""
+_WHOLE = 2**31 - 1
+"""End of a span that is longer than any text."""
 _KNOWN = frozenset(flag.name for flag in FLAGS)
 _OF_DAY = frozenset({"texts_changed", "first_differs", "day_not_checked", "editions_missing"})
 """Reasons of an answer from the texts of an earlier day."""
@@ -44,6 +46,18 @@ class AuditLines(Protocol):
         self, *, limit: int, since: datetime.datetime, until: datetime.datetime, subject: str
     ) -> list[AuditRow]:
         """The lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Of an answer, for an export. Both by number of citation; None where it is not that of then, or may not be seen.
+
+    `documents`: hashes of whole documents; `whole`: the answer may be exported, too, which rests on all its passages.
+    """
+
+    quotes: Mapping[int, str | None]
+    documents: Mapping[int, str | None]
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +148,14 @@ class Replays:
                 scope, _ = await self._scope_of(then, caller.access)
                 response, now = await self._answered(run, then, text, filters, scope)
                 answer = response.text if now.text == then.text else ""
-        quotes, whole = await self._quotes(then, caller.access)
-        answer = answer if whole else ""
+        evidence = await self._evidence(then, caller.access)
+        answer = answer if evidence.whole else ""
         line = await self.line_of(then) if caller.may("admin") and not caller.access.grants else None
         confirmed = line is not None and line.entry.details["record"] == then.digest()
         audit = {"number": line.number, "hash": line.hash.hex()} if line is not None and confirmed else None
         texts = {"question": text, "answer": answer, "audit": audit}
-        texts |= {f"citation {quote.number}": quotes[quote.number] for quote in then.quotes}
+        texts |= {f"citation {number}": quote for number, quote in evidence.quotes.items()}
+        texts |= {f"document hash of citation {number}": each for number, each in evidence.documents.items()}
         bundle = self.sign(
             {
                 "format": FORMAT,
@@ -157,7 +172,8 @@ class Replays:
                         "start": quote.start,
                         "end": quote.end,
                         "hash": quote.quote,
-                        "quote": quotes[quote.number],
+                        "quote": evidence.quotes[quote.number],
+                        "document_hash": evidence.documents[quote.number],
                     }
                     for quote in then.quotes
                 ],
@@ -188,23 +204,31 @@ class Replays:
         await self._note("answers.export", then, caller)
         return bundle
 
-    async def _quotes(self, then: AnswerRecord, access: Access) -> tuple[dict[int, str | None], bool]:
-        """Number of a citation -> its text, and whether the answer may be exported, which rests on all its passages.
-
-        The text is None where it is not that of then, not visible any more, or may not be exported.
-        """
+    async def _evidence(self, then: AnswerRecord, access: Access) -> _Evidence:
+        """What there is of the answer that the caller may see, and an export may have."""
         taxonomy = (await self.index.snapshot()).taxonomy
         scope = access.resolved(taxonomy).at(datetime.date.fromisoformat(then.day))
         used = {passage.chunk_id for passage in then.passages} | {quote.chunk_id for quote in then.quotes}
-        passages = await self.index.fetch([*used], scope, taxonomy)
-        outgoing = await self.exportable()
-        passages = {chunk_id: passage for chunk_id, passage in passages.items() if outgoing.admits(passage)}
+        fetched, outgoing = await self.index.fetch([*used], scope, taxonomy), await self.exportable()
+        passages = {chunk_id: passage for chunk_id, passage in fetched.items() if outgoing.admits(passage)}
         quotes: dict[int, str | None] = {}
+        hashes: dict[str, str] = {}
         for quote in then.quotes:
             passage = passages.get(quote.chunk_id)
             text = "" if passage is None else passage.text[quote.start - passage.start : quote.end - passage.start]
             quotes[quote.number] = text if content_hash(text) == quote.quote else None
-        return quotes, outgoing.everything or used <= passages.keys()
+        for used_then in then.passages:
+            passage, document_id = passages.get(used_then.chunk_id), used_then.document_id
+            if (
+                passage is None
+                or document_id in hashes
+                or recorded(passage, taxonomy).indexed_at != used_then.indexed_at
+            ):
+                continue
+            whole = await self.index.document_text(uuid.UUID(document_id), 0, _WHOLE, scope)
+            hashes |= {} if whole is None else {document_id: content_hash(whole.text)}
+        documents = {quote.number: hashes.get(quote.document_id) for quote in then.quotes}
+        return _Evidence(quotes, documents, outgoing.everything or used <= passages.keys())
 
     async def _note(self, action: str, then: AnswerRecord, caller: Caller) -> None:
         await self.record(
