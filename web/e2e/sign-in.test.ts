@@ -55,10 +55,11 @@ inBrowser("signing in with a provider", () => {
 
   const opened = (at = "", look = {}) => openPage(`${service.url}/${at}`, look, [service.url, new URL(issuer).origin]);
 
-  test("one click leads in, and signing out leads out of both", async () => {
-    const page = await opened();
+  test("one click leads in, to the address of before, and signing out leads out of both", async () => {
+    const page = await opened("#/documents?q=leave");
     await page.getByRole("link", { name: "Sign in with 한빛대학교" }).click();
     await page.getByText("university/kim").first().waitFor();
+    expect(await page.evaluate(() => location.hash)).toBe("#/documents?q=leave");
     expect(await page.evaluate(() => document.cookie)).toBe("");
     await page.reload();
     await page.getByText("university/kim").first().waitFor();

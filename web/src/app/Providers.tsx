@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
+import { rememberAddress } from "../state/session";
 import { t } from "../text/common";
 import styles from "./SignIn.module.css";
 
@@ -17,7 +18,7 @@ export function Providers() {
   return (
     <>
       {providers.map(({ name, title }) => (
-        <a key={name} class={styles.provider} href={`/sign-in/${name}`}>
+        <a key={name} class={styles.provider} href={`/sign-in/${name}`} onClick={rememberAddress}>
           {t("session.with", { title })}
         </a>
       ))}

@@ -73,6 +73,9 @@ export const STORED_ANSWERS = "dtrag.answers";
 /** Whose they are: after a reload the tab may belong to another caller. */
 const STORED_FOR = "dtrag.caller";
 
+/** Where a tab stores the address at which it left for an identity provider, which sends it back to the start. */
+const LEFT_AT = "dtrag.address";
+
 /** Whether the caller has no key, and reads public branches. */
 export const keyless = computed(() => caller.value?.role === "public");
 /** Whether the page may be used without a key, too. */
@@ -125,6 +128,26 @@ export async function startSession(): Promise<void> {
   });
   await load();
   if (SIGN_IN_FAILED && keyless.value) askForKey();
+  if (session.value.state === "open") returnToAddress();
+}
+
+/** Call when the tab leaves for an identity provider. */
+export function rememberAddress(): void {
+  try {
+    sessionStorage.setItem(LEFT_AT, location.hash);
+  } catch {
+    return; // storage is switched off: the way back leads to the start
+  }
+}
+
+function returnToAddress(): void {
+  try {
+    const left = sessionStorage.getItem(LEFT_AT);
+    sessionStorage.removeItem(LEFT_AT);
+    if (left && !location.hash) location.hash = left;
+  } catch {
+    return; // storage is switched off: nothing was stored
+  }
 }
 
 /** Ask the service who the caller is. */
