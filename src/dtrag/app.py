@@ -72,6 +72,7 @@ from dtrag.evaluation.judged_questions import set_of
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys, Sessions
 from dtrag.governance.audit import Audit
+from dtrag.governance.document_changes import DocumentChanges
 from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.public_access import OWNER, PublicAccess
 from dtrag.governance.review import IN_REVIEW, Review
@@ -241,6 +242,7 @@ class App:
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)
         public_grant = None if self.public is None else self.public.grant
+        self.document_changes = DocumentChanges(stores.document_changes, record)
         self.visibility = DocumentAccess(self.index, stores.keys, stores.agents, public_grant)
         days = self.settings.conversation_days
         self.conversations = Conversations(

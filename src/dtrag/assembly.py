@@ -20,6 +20,7 @@ from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.stores.cases import PostgresCases, PostgresLearning
+from dtrag.adapters.postgres.stores.document_changes import PostgresDocumentChanges
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
 from dtrag.adapters.postgres.stores.governance import (
     PostgresAgents,
@@ -91,10 +92,12 @@ from dtrag.tools.registry import ToolRegistry
 def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> Stores:
     """All stores. None of them connects before it is used."""
     review, sight = PostgresReview(database), PostgresDocumentVisibility(database)
+    writer, public, grades = PostgresWriter(database), public_grant(settings.public), Grades.parse(settings.grades)
     return Stores(
         index_settings=PostgresIndexSettings(database),
         index=PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20),
-        writer=PostgresWriter(database),
+        writer=writer,
+        document_changes=PostgresDocumentChanges(database, writer, grades, public),
         vectors=PostgresVectors(database),
         imagined=PostgresImagined(database),
         folders=PostgresFolders(database),
@@ -105,8 +108,8 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         taxonomy=PostgresTaxonomy(
             database,
             lambda text: [term_id(term) for term in analyzer.terms(text)],
-            public_grant(settings.public),
-            Grades.parse(settings.grades),
+            public,
+            grades,
         ),
         agents=PostgresAgents(database),
         public_spending=PostgresPublicSpending(database),

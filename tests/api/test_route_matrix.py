@@ -87,6 +87,8 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/documents"): Described("browse"),
     ("GET", "/overview"): Described("browse"),
     ("POST", "/documents"): Described("write", sent=UPLOAD, own=201),
+    # Documents of others are refused inside of a response: see test_document_changes.py.
+    ("POST", "/documents/changes"): Described("write", sent={"action": "delete", "document_ids": ["nobodys"]}),
     ("GET", "/documents/{document_id}/text"): Described("browse", "document"),
     ("GET", "/documents/{document_id}/passages"): Described("browse", "document"),
     ("GET", "/documents/{document_id}/who"): Described("admin", "document", whole_tree=True),

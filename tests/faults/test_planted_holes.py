@@ -352,6 +352,11 @@ HOLES = (
         ("DELETE /conversations/{conversation_id}",),
     ),
     Hole("answers to others can be rated", rating_for_others, ("POST /chat/feedback",)),
+    Hole(
+        "changes of many documents forget the scope",
+        unscoped("document_changes._store", "preview", "change"),
+        ("POST /documents/changes",),
+    ),
     Hole("writer.delete forgets the scope", unscoped("_writer", "delete"), ("DELETE /documents/{document_id}",)),
 )
 

@@ -104,3 +104,22 @@ def test_documents_are_deleted_by_path_pattern_and_category(
     assert (folder / "garden.md").exists(), "files stay"
     assert "documents.delete" in cli.call("audit", "list", "--json").out
     assert cli.call("documents", "delete").code == exit_codes.USAGE
+
+
+def test_documents_are_moved_after_a_look(cli: Cli, folder: Path) -> None:
+    (folder / "spade.txt").write_text("A spade.")
+    assert cli.call("ingest", folder / "spade.txt", "--category", "House/Shed").code == 0
+    assert cli.call("keys", "create", "--name", f"shed {folder}", "--role", "reader", "--scope", "House/Shed").code == 0
+    move = ("documents", "move", f"{folder}/g*.md", "--to", "House/Shed")
+    planned = cli.call(*move, "--dry-run", "--json").json
+    assert_shape(planned, documented_shapes()["dtrag documents move"])
+    assert (planned["documents"], planned["access"][0]["gained"]) == (1, 1)
+    assert "1 document would move to House/Shed" in cli.call(*move, "--dry-run").err
+    refused = cli.call(*move)
+    assert refused.code == exit_codes.FAILURE
+    assert "--accept-widening" in refused.err
+    assert "1 document moved to House/Shed" in cli.call(*move, "--accept-widening").err
+    listed = cli.call("documents", "list", "--category", "House/Shed", "--json").json["documents"]
+    assert {row["title"] for row in listed} >= {"About the garden"}
+    assert cli.call("documents", "move", folder / "absent.md", "--to", "House").code == exit_codes.FAILURE
+    assert cli.call("documents", "move", folder, "--to", "Nowhere").code == exit_codes.USAGE

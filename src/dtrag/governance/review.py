@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_within, scope_rows
+from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, category_within, lies_within, scope_rows
 from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.cases.case import CaseLog, FeedbackType
 from dtrag.core.documents import SearchResult, uuid_or_none
@@ -154,14 +154,14 @@ class Review:
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
-            audience = _category(path, taxonomy, scope) if path else None
+            audience = category_within(CategoryPath.parse(path), taxonomy, scope) if path else None
             chosen = await chosen_passages(passages, item, self._index, scope, taxonomy, content_hashes=content_hashes)
             own = _caused(item, caller)
             decision = Decision("corrected", caller.name, _now(), audience, _note(note), chosen, caller.owner, own)
             return await self._decide(item, decision, caller)
         if passages or content_hashes or not path:
             raise InvalidInput("A document is corrected by a category: give the path of one instead of passages.")
-        node_id = _category(path, taxonomy, scope)
+        node_id = category_within(CategoryPath.parse(path), taxonomy, scope)
         return await self._decide(item, Decision("corrected", caller.name, _now(), node_id, _note(note)), caller)
 
     async def skip(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> ReviewItem:
@@ -390,13 +390,6 @@ def _listed(item: ReviewItem, caller: Caller, scope: Scope, taxonomy: Taxonomy) 
         return replace(item, proposal=proposal)
     proposal |= {"reasons": [], "reason_statements": [], "alternatives": [], "disagreeing": False}
     return replace(item, proposal=proposal, confidence=None)
-
-
-def _category(path: Sequence[str] | str, taxonomy: Taxonomy, scope: Scope) -> int:
-    node_id = taxonomy.find(CategoryPath.parse(path))
-    if node_id is None or not _within(node_id, scope):
-        raise InvalidInput("There is no such category that you may see. Give one of the tree.")
-    return node_id
 
 
 def _within(node_id: int, scope: Scope) -> bool:

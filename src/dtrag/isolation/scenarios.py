@@ -39,6 +39,7 @@ REPLAY: Route = "POST /traces/{trace_id}/replay"
 EMBEDDINGS: Route = "POST /v1/embeddings"
 DOCUMENT: Route = "GET /documents/{document_id}"
 DELETE_DOCUMENT: Route = "DELETE /documents/{document_id}"
+CHANGES: Route = "POST /documents/changes"
 _BOUNDARY = "dtrag-twin-worlds"
 
 
@@ -374,6 +375,20 @@ async def sources(visit: Visit) -> None:
         for route in SOURCE_ROUTES:
             await visit.send(route, document_id=document_id)
         await visit.send(SOURCE_ROUTES[0], document_id=document_id, query="?start=5&end=40")
+
+
+@scenario("GET /documents", CHANGES, writes=True)
+async def changing(visit: Visit) -> None:
+    """Dry runs with own documents and foreign ones, into own and foreign branches; and changes of the foreign ones."""
+    listed = await visit.send("GET /documents", query="?limit=3")
+    ids = [row["document_id"] for row in listed.get("documents", [])]
+    ids += [visit.known("hidden document"), UNKNOWN, "x"]
+    for path in (visit.words.own_path(), visit.words.own_path()[:1], visit.words.hidden_path()):
+        body: dict[str, Any] = {"action": "move", "path": path}
+        await visit.send(CHANGES, {**body, "document_ids": ids, "dry_run": True})
+        await visit.send(CHANGES, {**body, "document_ids": ids[-3:], "accept_widening": True})
+    await visit.send(CHANGES, {"action": "delete", "document_ids": ids, "dry_run": True})
+    await visit.send(CHANGES, {"action": "delete", "document_ids": ids[-3:]})
 
 
 @scenario("POST /documents", DOCUMENT, SEARCH, "POST /classify", DELETE_DOCUMENT, writes=True)

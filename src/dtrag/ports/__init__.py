@@ -16,6 +16,7 @@ from dtrag.ports.governance import (
     unrecorded,
 )
 from dtrag.ports.index import (
+    DocumentChangeStore,
     DocumentIndex,
     FolderStore,
     Index,
@@ -89,6 +90,7 @@ __all__ = [
     "ClaimChecker",
     "Connector",
     "ConversationStore",
+    "DocumentChangeStore",
     "DocumentIndex",
     "DocumentVisibility",
     "Embedder",

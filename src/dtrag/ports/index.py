@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Access, Scope, SearchFilters
 from dtrag.core.answers.sentence_vectors import SentenceVectors
+from dtrag.core.document_changes import DocumentsEffect, ManyDocuments
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
 from dtrag.core.editions import Edition, WorkBeginning
@@ -242,6 +243,30 @@ class StoredWork:
     node_id: int
     source_id: uuid.UUID
     editions: Mapping[uuid.UUID, date]
+
+
+class DocumentChangeStore(Protocol):
+    """Changes of many documents, each in one transaction. Documents outside the scope are refused as unknown ones.
+
+    Both methods raise `InvalidInput` for a category that is not in scope or whose documents a source places.
+    """
+
+    async def preview(self, selection: ManyDocuments, access: Access, now: datetime) -> DocumentsEffect:
+        """What the change would do at this moment; nothing is changed."""
+
+    async def change(
+        self,
+        selection: ManyDocuments,
+        access: Access,
+        allowed: Callable[[DocumentsEffect], None],
+        *,
+        by: str,
+        now: datetime,
+    ) -> DocumentsEffect:
+        """Change all of the documents that are not refused; none when `allowed` raises.
+
+        A moved document counts as placed by a person: its waiting review item is closed, later ingests leave it there.
+        """
 
 
 class IndexWriter(Protocol):

@@ -26,7 +26,7 @@ from dtrag.ports.governance import (
     RateLimitStore,
     SessionStore,
 )
-from dtrag.ports.index import DocumentIndex, FolderStore, IndexSettings, IndexWriter
+from dtrag.ports.index import DocumentChangeStore, DocumentIndex, FolderStore, IndexSettings, IndexWriter
 from dtrag.ports.jobs import JobStore
 from dtrag.ports.packs import RegulationStore
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
@@ -175,6 +175,7 @@ class Stores:
     index: DocumentIndex
     index_settings: IndexSettings
     writer: IndexWriter
+    document_changes: DocumentChangeStore
     vectors: VectorStore
     imagined: ImaginedStore
     folders: FolderStore

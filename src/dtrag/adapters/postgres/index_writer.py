@@ -89,7 +89,7 @@ class PostgresWriter(Store):
             async with connection.transaction():
                 await connection.execute(queries("session")["commit_on_disk"])
                 await self._count(connection, documents, segment_id)
-        await self._changed()
+        await self.changed()
 
     async def keep_decisions(self, document_ids: Sequence[uuid.UUID], since: datetime) -> int:
         """Move documents to where reviewers have put them since then; returns how many."""
@@ -220,7 +220,7 @@ class PostgresWriter(Store):
         async with self._database.connection("owner") as connection:
             deleted = await repeated(lambda: self._delete(connection, document_id, scope, ends=ends))
         if deleted:
-            await self._changed()
+            await self.changed()
         return deleted
 
     async def _delete(self, connection: Connection, document_id: uuid.UUID, scope: Scope, *, ends: bool) -> bool:
@@ -230,19 +230,27 @@ class PostgresWriter(Store):
             document = await fetch_row(connection, self._sql["lock_document"], name)
             if document is None or (scope.nodes is not None and document["node_id"] not in scope.nodes):
                 return False
-            origin = await self._remove(connection, document_id)
-            await _erase_imagined(connection, document_id)
-            if origin is not None:
-                await editions.removed(connection, origin, ends=ends)
-            await connection.execute(self._sql["forget_source"], {"source_id": document["source_id"]})
-            await editions.forgotten(connection, document_id)
+            await self.erase(connection, document_id, ends=ends)
             await connection.execute(self._sql["bump_generation"])
         return True
 
-    async def _changed(self) -> None:
+    async def erase(self, connection: Connection, document_id: uuid.UUID, *, ends: bool = False) -> None:
+        """Delete a document with what depends on it in the caller's transaction, which increments the generation.
+
+        `ends` as for `delete`.
+        """
+        origin = await self._remove(connection, document_id)
+        await _erase_imagined(connection, document_id)
+        if origin is not None:
+            await editions.removed(connection, origin, ends=ends)
+            await connection.execute(self._sql["forget_source"], {"source_id": origin["source_id"]})
+        await editions.forgotten(connection, document_id)
+
+    async def changed(self, changes: int = 1) -> None:
         """Every so many segments and corrections, see whether there are too many."""
-        self._changes += 1
-        if self._changes % MOST_SEGMENTS == 0:
+        before = self._changes // MOST_SEGMENTS
+        self._changes += changes
+        if self._changes // MOST_SEGMENTS > before:
             await merge(self._database.unfenced, MOST_SEGMENTS)
 
     async def read_back(self, after: uuid.UUID | None, limit: int) -> list[Draft]:

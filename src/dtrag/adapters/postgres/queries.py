@@ -49,6 +49,8 @@ class Lock(IntEnum):
     """The creation of the index of mode strict: one process creates it."""
     REVIEW = 7_203_114_008
     """The waiting answers of the review queue: one is added at a time."""
+    CHANGES = 7_203_114_009
+    """Changes of many documents: one at a time, as each takes a thousand locks; taken before every other."""
 
 
 async def lock(connection: AsyncConnection[Any], key: int) -> None:

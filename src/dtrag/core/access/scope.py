@@ -410,6 +410,14 @@ def lies_within(grant: Grant, access: Access, taxonomy: Taxonomy) -> bool:
     return True
 
 
+def category_within(path: CategoryPath, taxonomy: Taxonomy, scope: Scope) -> int:
+    """The node of a category in scope. Raises `InvalidInput`, the same for one outside as for an unknown one."""
+    node_id = taxonomy.find(path)
+    if node_id is None or (scope.nodes is not None and node_id not in scope.nodes):
+        raise InvalidInput("There is no such category that you may see. Give one of the tree.")
+    return node_id
+
+
 def scope_rows(access: Access) -> list[AnchorRow] | None:
     """The scope as the audit log stores it: the branches of all grants; None for the whole tree."""
     return [row for grant in access.grants for row in grant.as_json()] if access.grants else None

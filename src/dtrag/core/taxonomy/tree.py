@@ -164,6 +164,11 @@ class Taxonomy:
             hidden = self.known[principals] = frozenset[int]().union(*branches).difference(*admitted)
         return hidden
 
+    @property
+    def restricted(self) -> frozenset[int]:
+        """The categories whose readers a source decides."""
+        return frozenset[int]().union(*(self.subtree(node) for source in self.sources for node in source.rights))
+
     def subtree(self, node_id: int) -> frozenset[int]:
         """The node and its descendants."""
         branch = {node_id}

@@ -1,4 +1,4 @@
-"""`dtrag documents`: list, show and delete documents."""
+"""`dtrag documents`: list, show, move and delete documents."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ from dtrag.delivery.cli.console import (
 )
 from dtrag.delivery.cli.context import Category, Direct, Form, Json, ListedId, Offset, Yes, confirmed, with_app
 from dtrag.delivery.cli.exit_codes import OK
+from dtrag.delivery.cli.taxonomy import Lowering, Widening, impact_tables
 from dtrag.errors import NotFound
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from dtrag.app import App
+    from dtrag.core.document_changes import DocumentsEffect
     from dtrag.core.documents import DocumentSummary
     from dtrag.delivery.cli.reading import Documents
 
-app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List, show and delete documents.")
+app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List, show, move and delete documents.")
 
 
 class Order(Enum):
@@ -53,6 +55,10 @@ class Order(Enum):
 SHOWN = 10
 """Number of documents in a preview."""
 
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TARGET...", help='Ids, files, folders, or patterns such as "*.md".', show_default=False),
+]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]
 
 
@@ -60,7 +66,7 @@ Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of e
 def documents(
     context: typer.Context, limit: Limit = 100, offset: Offset = 0, direct: Direct = False, as_json: Json = False
 ) -> int:
-    """List, show and delete documents. Without a command: list."""
+    """List, show, move and delete documents. Without a command: list."""
     if context.invoked_subcommand is None:
         return list_documents(context, limit=limit, offset=offset, direct=direct, as_json=as_json)
     if as_json or direct or (limit, offset) != (100, 0):
@@ -129,12 +135,7 @@ def show_document(context: typer.Context, document_id: ListedId, direct: Direct 
 @app.command("delete")
 def delete_documents(
     context: typer.Context,
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TARGET...", help='Ids, files, folders, or patterns such as "*.md".', show_default=False
-        ),
-    ] = None,
+    targets: Targets = None,
     *,
     category: Category = None,
     yes: Yes = False,
@@ -154,9 +155,7 @@ def delete_documents(
     ask = not (yes or dry_run) and (bool(category) or not all(map(_is_id, requested)))
 
     async def select(opened: App) -> tuple[list[DocumentSummary], int]:
-        selected, unmatched = await opened.select_documents(requested, category, scope=OWNER)
-        if unmatched:
-            raise NotFound(kind="document", name=unmatched[0][:60])
+        selected = await _selected(opened, requested, category)
         return selected, 0 if ask or dry_run else await delete(opened, selected)
 
     async def delete(opened: App, documents: Sequence[DocumentSummary]) -> int:
@@ -174,6 +173,56 @@ def delete_documents(
         return OK
     rows = [{"document_id": d.document_id, "title": d.title, "source_url": d.source_url} for d in selected]
     return show_result(as_json, {"deleted": deleted, "documents": rows}, f"Deleted {plural(deleted, 'document')}")
+
+
+@app.command("move")
+def move_documents(
+    context: typer.Context,
+    targets: Targets = None,
+    *,
+    to: Annotated[str, typer.Option(metavar="PATH", help='Their new category, such as "HR/Leave".')],
+    category: Category = None,
+    accept_widening: Widening = False,
+    accept_lowering: Lowering = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be moved, but move nothing.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Move documents to another category, all of them or none.
+
+    Later ingests of the files leave them there. Targets as for delete.
+    """
+    from dtrag.core.document_changes import ManyDocuments
+
+    async def move(opened: App) -> DocumentsEffect:
+        selected = await _selected(opened, targets or [], category)
+        selection = ManyDocuments.parse([document.document_id for document in selected], to)
+        if dry_run:
+            return await opened.document_changes.preview(selection)
+        return await opened.document_changes.change(
+            selection, accept_widening=accept_widening, accept_lowering=accept_lowering
+        )
+
+    effect = with_app(context, move)
+    refused = [(row.title or row.document_id, str(row.reason)) for row in effect.refused]
+    before = [("/".join(row.path) or "no category", f"{row.documents:,}") for row in effect.categories]
+    done = f"{plural(effect.documents, 'document')} {'would move' if dry_run else 'moved'} to {to}"
+    return show_result(
+        as_json,
+        effect,
+        Rows(("From", "Documents"), before, whole=("Documents",)),
+        *impact_tables(effect.access or (), effect.lowered),
+        Rows(("Stays", "Why"), refused),
+        notes=[f"{done}, {effect.unchanged:,} there already."],
+    )
+
+
+async def _selected(opened: App, targets: Sequence[str], category: str | None) -> list[DocumentSummary]:
+    from dtrag.core.access.confinement import OWNER
+
+    selected, unmatched = await opened.select_documents(targets, category, scope=OWNER)
+    if unmatched:
+        raise NotFound(kind="document", name=unmatched[0][:60])
+    return selected
 
 
 def _is_id(target: str) -> bool:

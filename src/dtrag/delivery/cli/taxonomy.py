@@ -11,10 +11,13 @@ from dtrag.delivery.cli.console import ListFormat, Rows, Verbatim, plural, show_
 from dtrag.delivery.cli.context import Form, Json, text_of, with_app
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dtrag.app import App
-    from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
+    from dtrag.core.access.taxonomy_impact import AccessChange, Preview, TreeVersion
     from dtrag.core.taxonomy.grades import TreeGrades
     from dtrag.core.taxonomy.operations import OperationRow
+    from dtrag.core.taxonomy.versions import GradeChange
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The category tree, in versions.")
 
@@ -164,8 +167,6 @@ def _show_proposed(proposed: TreeVersion, as_json: bool) -> int:
 
 def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
     moved = [(f"{row.documents:,}", _path(row.before), _path(row.to), row.titles[0]) for row in effects.moved]
-    lowered = [(_path(row.path), row.before, row.to) for row in effects.lowered]
-    access = [(str(row), f"+{row.gained:,}", f"-{row.lost:,}") for row in effects.access]
     examples = [
         f"{row.name} {sign} {example.title} ({_path(example.path)})"
         for row in effects.access
@@ -178,10 +179,19 @@ def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
         as_json,
         effects,
         Rows(("Documents", "From", "To", "Such as"), moved, whole=("Documents",)),
-        Rows(("Who", "Gains", "Loses"), access, whole=("Gains", "Loses")),
-        Rows(("Lower grade", "From", "To"), lowered, whole=("From", "To")),
+        *impact_tables(effects.access, effects.lowered),
         *examples,
         notes=[f"{replaced}: {counts}."],
+    )
+
+
+def impact_tables(access: Sequence[AccessChange], lowered: Sequence[GradeChange]) -> tuple[Rows, Rows]:
+    """Who gains or loses how many documents, and which categories get a lower grade."""
+    reach = [(str(row), f"+{row.gained:,}", f"-{row.lost:,}") for row in access]
+    falls = [(_path(row.path), row.before, row.to) for row in lowered]
+    return (
+        Rows(("Who", "Gains", "Loses"), reach, whole=("Gains", "Loses")),
+        Rows(("Lower grade", "From", "To"), falls, whole=("From", "To")),
     )
 
 

@@ -125,8 +125,8 @@ set status = :status, note = :note, decided_at = :at, decided_by = :by, proposal
 where item_id = :item_id and status = 'waiting'
 returning item_id
 
--- name: set_signal
+-- name: set_signals
 insert into classification_signals (document_id, node_id, decided_at, decided_by)
-values (:document_id, :node_id, :at, :by)
+select document_id, :node_id, :at, :by from unnest(:document_ids::uuid[]) as d (document_id)
 on conflict (document_id) do update
 set node_id = excluded.node_id, decided_at = excluded.decided_at, decided_by = excluded.decided_by

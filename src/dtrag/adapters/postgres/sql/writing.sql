@@ -46,7 +46,7 @@ delete from documents where document_id = :document_id
 
 -- name: lock_document
 -- For a deletion in a scope: the row must be visible to the caller.
-select node_id, source_id from documents where document_id = :document_id for update
+select node_id from documents where document_id = :document_id for update
 
 -- name: documents_of_segment
 select document_id from documents where document_id = any (:document_ids) and segment_id = :segment_id

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
+from typing import TypedDict
 
 import numpy as np
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Connection, Store, fetch, fetch_row
-from dtrag.adapters.postgres.queries import Lock, lock
+from dtrag.adapters.postgres.queries import Lock, lock, queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.core.access.scope import Grant, Scope
 from dtrag.core.documents import Vector
@@ -126,15 +128,12 @@ class PostgresReview(Store):
         """Settle a waiting item, move its document if it gets a node; False when it does not wait any more."""
         values: dict[str, object] = {"item_id": item.item_id, "status": decision.status, "note": decision.note}
         values["addition"] = Jsonb(decision.addition())
-        who = {"at": decision.at, "by": decision.by}
+        who: _Who = {"at": decision.at, "by": decision.by}
         async with self._database.connection("owner") as connection, connection.transaction():
             if await fetch_row(connection, self._sql["settle_item"], {**values, **who}) is None:
                 return False
             if decision.node_id is not None and item.document_id is not None:
-                placed = {"document_id": item.document_id, "node_id": decision.node_id}
-                await connection.execute(self._sql["set_signal"], {**placed, **who})
-                await connection.execute(self._sql["forget_placements"], {"document_ids": [item.document_id]})
-                await rehome(connection, {item.document_id: decision.node_id})
+                await place(connection, [item.document_id], decision.node_id, **who)
         return True
 
     async def _insert(self, connection: Connection, item: ReviewItem) -> None:
@@ -149,6 +148,21 @@ class PostgresReview(Store):
             "created_at": item.created_at,
         }
         await connection.execute(self._sql["add_item"], values)
+
+
+class _Who(TypedDict):
+    at: datetime
+    by: str
+
+
+async def place(
+    connection: Connection, document_ids: Sequence[uuid.UUID], node_id: int, *, at: datetime, by: str
+) -> None:
+    """Move documents to where a person puts them, in the caller's transaction: later ingests leave them there."""
+    sql, documents = queries("review"), {"document_ids": list(document_ids)}
+    await connection.execute(sql["set_signals"], {**documents, "node_id": node_id, "at": at, "by": by})
+    await connection.execute(sql["forget_placements"], documents)
+    await rehome(connection, dict.fromkeys(document_ids, node_id))
 
 
 def _json(grants: Sequence[Grant]) -> list[Jsonb]:

@@ -13,7 +13,7 @@ from dtrag.adapters.postgres.stores import taxonomy_activation
 from dtrag.adapters.postgres.stores.taxonomy_activation import Kind
 from dtrag.adapters.postgres.stores.taxonomy_moves import active_tree, place_tree, tree_of
 from dtrag.core.access.scope import Grant
-from dtrag.core.access.taxonomy_impact import Grantee, Preview, TreeVersion
+from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.taxonomy.apply import applied
 from dtrag.core.taxonomy.grades import Grades
 from dtrag.core.taxonomy.operations import Operation, operations
@@ -39,7 +39,7 @@ class PostgresTaxonomy:
         self._database = database
         self._terms = terms
         self._grades = grades
-        self._public = () if public is None else (Grantee("public", "public", public),)
+        self._public = public
 
     async def active(self) -> Taxonomy:
         """The active version."""
@@ -92,7 +92,7 @@ class PostgresTaxonomy:
     async def preview(self, version: str, kind: Kind, now: datetime) -> Preview:
         """The effect of activating the version. Raises `NotFound` and `Conflict`."""
         return await taxonomy_activation.preview(
-            self._database, version, kind, self._terms, now, grades=self._grades, grantees=self._public
+            self._database, version, kind, self._terms, now, grades=self._grades, public=self._public
         )
 
     async def bring_in(
@@ -108,7 +108,7 @@ class PostgresTaxonomy:
             by=by,
             now=now,
             grades=self._grades,
-            grantees=self._public,
+            public=self._public,
         )
 
     async def counts(self) -> dict[int, int]:

@@ -55,9 +55,9 @@ async def preview(
     now: datetime,
     *,
     grades: Grades,
-    grantees: Iterable[Grantee] = (),
+    public: Grant | None = None,
 ) -> Preview:
-    """The effect of activating the version, also for `grantees` beside keys and agents.
+    """The effect of activating the version, also for callers without a key, whose branches `public` are.
 
     Raises `NotFound` and `Conflict`.
     """
@@ -65,7 +65,7 @@ async def preview(
         await connection.execute(queries("session")["read_one_state"])
         await compute_inside(connection, COMPUTED_S)
         change = await change_to(connection, version, kind, terms)
-        return await _previewed(connection, change, now, grades, grantees)
+        return await previewed(connection, change, now, grades, public)
 
 
 async def bring_in(
@@ -78,7 +78,7 @@ async def bring_in(
     by: str,
     now: datetime,
     grades: Grades,
-    grantees: Iterable[Grantee] = (),
+    public: Grant | None = None,
 ) -> Preview:
     """Activate the version; returns the effect as `preview`. `allowed` may raise, and then nothing changes.
 
@@ -91,7 +91,7 @@ async def bring_in(
             await lock(connection, name)
         await compute_inside(connection, COMPUTED_S)
         change = await change_to(connection, version, kind, terms)
-        preview = await _previewed(connection, change, now, grades, grantees)
+        preview = await previewed(connection, change, now, grades, public)
         allowed(preview)
         last = await fetch_row(connection, sql["last_activation"])
         activation = (last["activation"] if last else 0) + 1
@@ -151,9 +151,10 @@ async def _rewrite_heads(connection: Connection, moved: Mapping[uuid.UUID, int])
             await connection.execute(sql["rewrite_head"], {**name, "documents": documents.tobytes()})
 
 
-async def _previewed(
-    connection: Connection, change: Change, now: datetime, grades: Grades, grantees: Iterable[Grantee]
+async def previewed(
+    connection: Connection, change: Change, now: datetime, grades: Grades, public: Grant | None
 ) -> Preview:
+    """What the change does to documents, access and grades."""
     sql = queries("taxonomy")
     rows = await fetch(connection, sql["counts"])
     counts: dict[Pair, int] = {(row["node_id"], row["node_id"]): row["documents"] for row in rows}
@@ -165,7 +166,9 @@ async def _previewed(
     for (before, after), documents in change.moves.items():
         titles = await _titles(connection, documents[:EXAMPLES])
         moved.append(Moved(change.before.path(before), change.after.path(after), len(documents), tuple(titles)))
-    known = [*await _grantees(connection, now), *grantees]
+    known = await _grantees(connection, now)
+    if public is not None:
+        known.append(Grantee("public", "public", public))
     seen = scope_changes(known, change.before, change.after, counts)
     access = [await _reach(connection, change, shift, counts) for shift in seen]
     return Preview(

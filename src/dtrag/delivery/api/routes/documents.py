@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dtrag.core.access.scope import CONTENT_TYPES
+from dtrag.core.document_changes import MAX_DOCUMENTS, DocumentsEffect, ManyDocuments
 from dtrag.core.document_listing import MAX_TEXT, DocumentListing, DocumentText, PassageSpan, Sort, continuation
 from dtrag.core.documents import DocumentSummary, DocumentWithText
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, WRITE, caller_of, refuse_bypass
-from dtrag.delivery.api.routing import MAX_OFFSET, Offset, Page, failures
+from dtrag.delivery.api.routing import MAX_OFFSET, JsonRoute, Offset, Page, StrictBody, failures
 from dtrag.governance.visibility import MAX_CHARACTERS, MAX_PASSAGES, Visibility
 
-router = APIRouter(tags=["documents"])
+router = APIRouter(route_class=JsonRoute, tags=["documents"])
 
 
 SHOWN_ID = 60
@@ -86,6 +87,50 @@ async def documents(request: Request, query: Annotated[ListQuery, Query()]) -> D
         offset=query.offset,
         next=continuation(page[-1], query.sort) if len(page) == query.limit else None,
     )
+
+
+class ChangesBody(StrictBody):
+    """A change of many documents."""
+
+    action: Literal["move", "delete"] = Field(description="move or delete.")
+    document_ids: list[Annotated[str, Field(max_length=SHOWN_ID)]] = Field(
+        min_length=1, max_length=MAX_DOCUMENTS, description="The documents."
+    )
+    path: list[str] | None = Field(
+        None, min_length=1, max_length=8, description="For move: their new category, outermost name first."
+    )
+    dry_run: bool = Field(False, description="true: nothing is changed; the response is what would be.")
+    accept_widening: bool = Field(False, description="false: a move is refused when others would see more.")
+    accept_lowering: bool = Field(False, description="false: a move is refused when documents get a lower grade.")
+    state: str = Field(
+        "", max_length=64, description="`state` of the dry run; 409 when it is another one by now. Empty: not compared."
+    )
+
+    @model_validator(mode="after")
+    def _path_of_a_move(self) -> Self:
+        if (self.action == "move") != (self.path is not None):
+            raise ValueError("give path for move, and only for it")
+        return self
+
+
+@router.post("/documents/changes", responses=failures(400, 403, 409, 413, 415, 422, 503, 507), dependencies=WRITE)
+async def change(request: Request, body: ChangesBody) -> DocumentsEffect:
+    """Move or delete many documents, all of them or none; those that cannot be changed are listed with the reason."""
+    app, caller = app_of(request), caller_of(request)
+    selection = ManyDocuments.parse(body.document_ids, body.path)
+    if body.dry_run:
+        effect = await app.document_changes.preview(selection, caller=caller)
+    else:
+        effect = await app.document_changes.change(
+            selection,
+            accept_widening=body.accept_widening,
+            accept_lowering=body.accept_lowering,
+            state=body.state,
+            caller=caller,
+        )
+    request.state.subjects = list(selection.document_ids)
+    request.state.audited = {"dry_run": body.dry_run, "documents": effect.documents, "refused": len(effect.refused)}
+    return effect
 
 
 _SPAN = f"in code points of the document's text; at most {MAX_CHARACTERS:,} after the start"
