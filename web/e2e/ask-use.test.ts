@@ -74,8 +74,17 @@ inBrowser("Ask in use", () => {
   test("an answer from a PDF names the page, and follows the width of the window", async () => {
     const page = await openAsked(password);
     await waitForAnswer(page);
+    const passage = page.getByRole("region", { name: "Source 1: Information Security, Accounts and passwords" });
+    expect(await passage.innerText()).toMatch(/Page 1\s+A password has at least 14 .+Two-factor authentication/s);
+    expect(await passage.locator("strong").allInnerTexts()).toEqual([
+      "A password has at least 14 characters and is used for one account only.",
+    ]);
+    expect(await page.getByRole("region", { name: "Sources" }).count()).toBe(0);
     await page.locator("article a[id^=source-]").first().click();
-    await page.getByText(/^Page [12]$/).waitFor();
+    await page
+      .getByRole("complementary")
+      .getByText(/^Page [12]$/)
+      .waitFor();
     await page.setViewportSize({ width: 320, height: 640 });
     await page.locator("dialog mark").first().waitFor();
     await picture(page, "ask-source-pdf-320");
