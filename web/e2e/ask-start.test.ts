@@ -117,6 +117,20 @@ inBrowser("the settings of the page", () => {
     await close(page);
   });
 
+  test.each([390, 1280])("name the page everywhere, before signing in, too: %i pixels", async (width) => {
+    const page = await open("", { width, language: "ko" }, service.url);
+    expect(await page.title()).toBe("질문 · 한빛대학교 규정");
+    if (width < 1000) await page.getByRole("button", { name: "메뉴" }).click();
+    await page.locator("p, h2", { hasText: "한빛대학교 규정" }).filter({ visible: true }).first().waitFor();
+    await picture(page, `named-${width}`);
+    await page.goto(`${service.url}/?sign-in=unavailable`);
+    await page.getByLabel("키", { exact: true }).waitFor();
+    expect(await page.locator("form p").first().innerText()).toBe("한빛대학교 규정");
+    expect(await page.locator("body").innerText()).not.toMatch(/^dtrag$/m);
+    await picture(page, `named-sign-in-${width}`);
+    await close(page);
+  });
+
   test("every colour contrasts enough with each ground, in both themes", async () => {
     const page = await open("", {}, service.url);
     const hex = ["00", "80", "ff"];

@@ -198,7 +198,6 @@ test("without a key the page sends the earlier turns itself, and asks for no sto
       local: false,
       regulations: true,
       provider: null,
-      pageName: "",
     },
   };
   const fetched = answering(streamed(events(["done", ANSWER])), streamed(events(["done", ANSWER])));
