@@ -43,6 +43,7 @@ async def test_an_answer_with_its_sources(built: House) -> None:
     assert "[1]" in body["response"]
     assert [source["number"] for source in body["sources"]] == list(range(1, len(body["sources"]) + 1))
     assert body["sources"][0]["quote"] in body["response"]
+    assert body["passage"] is None, "the answer is all of its passage"
     assert 0 <= body["confidence"] <= 1
     about = body["metadata"]
     assert about["intent"] == "question"

@@ -79,20 +79,16 @@ async def test_settings_reach_a_caller_without_a_key(houses: Databases, tmp_path
     examples.write_text("# Shown to everybody\n\nWhat is a tree?\n  휴학은  몇 학기인가요?\nWhat is a tree?\n", "utf-8")
     settings = houses.settings(
         public="AI/ML",
-        page_name="Books of AI",
         page_greeting="Welcome.",
-        page_colour="#7A1f3d",
         page_examples=examples,
     )
     async with house(settings) as running:
         await running.client("admin", None, "admin")
         async with client_of(running.api, address=("203.0.113.7", 1)) as anyone:
             shown = (await anyone.get("/overview")).json()
-            who = (await anyone.get("/session")).json()
     assert (shown["greeting"], shown["examples"]) == ("Welcome.", ["What is a tree?", "휴학은 몇 학기인가요?"])
     assert shown["branches"] == [{"path": ["AI", "ML"], "documents": 2}]
     assert {each["title"] for each in shown["newest"]} == {"Trees", "Descent"}
-    assert (who["page_name"], who["page_colour"]) == ("Books of AI", "#7A1f3d")
 
 
 @each(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,15 @@ async def test_the_page_has_a_strict_policy(client: AsyncClient) -> None:
     assert index.headers["cross-origin-opener-policy"] == "same-origin"
     assert index.headers["cache-control"] == "no-cache"
     assert "set-cookie" not in index.headers
+
+
+async def test_the_page_has_the_name_and_colour_of_the_settings(settings: Settings, page: BuiltPage) -> None:
+    created = create_app(replace(settings, page_name="학칙 </title><script>", page_colour="#7A1f3d"))
+    created.state.service.page = page
+    async with created.router.lifespan_context(created), client_of(created) as client:
+        index = await client.get("/")
+    title, theme = "<title>학칙 &lt;/title&gt;&lt;script&gt;</title>", '<meta name="theme-color" content="#7A1f3d" />'
+    assert index.text == f"<!doctype html>{title}{theme}"
 
 
 async def test_assets_are_kept_by_the_browser(client: AsyncClient) -> None:

@@ -95,8 +95,6 @@ async def test_a_key_counts_as_before(built: House, anyone: httpx2.AsyncClient) 
         "expires_at": None,
         "public": True,
         "provider": None,
-        "page_name": "",
-        "page_colour": "",
         "regulations": False,
     }
     assert (await anyone.get("/documents", headers={"x-api-key": new_secret()})).status_code == 401

@@ -119,8 +119,6 @@ async def test_without_any_key_no_session_is_needed(api: FastAPI) -> None:
             "expires_at": None,
             "public": False,
             "provider": None,
-            "page_name": "",
-            "page_colour": "",
             "regulations": False,
         }
         client.cookies.set(COOKIE, new_token())  # of another service on this machine

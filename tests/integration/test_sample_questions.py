@@ -157,7 +157,7 @@ def test_the_same_question_has_the_same_answer_from_the_cache(samples: SyncApp) 
     assert "best regulation" in first.reason
 
 
-def test_a_greeting_is_answered_by_what_dtrag_does(samples: SyncApp) -> None:
+def test_a_greeting_is_answered_by_what_is_answered(samples: SyncApp) -> None:
     answer = samples.ask("안녕")
     assert (answer.decision, answer.confidence, answer.citations) == ("abstain", 0.0, ())
-    assert "dtrag" in answer.text
+    assert "문서에서 답을 찾아" in answer.text

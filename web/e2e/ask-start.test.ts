@@ -3,8 +3,19 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { waitForAnswer } from "./asking";
-import { close, COLOURS, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture } from "./browser";
+import { askLinked, library, openAsked, waitForAnswer } from "./asking";
+import {
+  close,
+  COLOURS,
+  expectAccessible,
+  expectNoSideways,
+  inBrowser,
+  LOOKS,
+  nameOf,
+  open,
+  picture,
+  service as shared,
+} from "./browser";
 import { startService, type Service } from "./service";
 
 inBrowser("before the first question", () => {
@@ -26,6 +37,44 @@ inBrowser("before the first question", () => {
     await page.goBack();
     await page.getByRole("region", { name: "Newest documents" }).getByRole("link").first().click();
     await page.waitForURL(/#\/documents\/[0-9a-f-]{36}/);
+    await close(page);
+  });
+
+  test("a link waits until its reader asks it under the own rights, in a conversation of the reader's own", async () => {
+    const page = await openAsked(library.en);
+    await waitForAnswer(page);
+    await page.getByRole("button", { name: "Copy link" }).click();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    expect(new URL(link).hash).not.toContain("c=");
+    const other = await open("");
+    const sent: string[] = [];
+    other.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
+    const talks = other.getByRole("complementary", { name: "Conversations" }).getByRole("listitem");
+    await talks.first().waitFor();
+    const before = await talks.count();
+    const scoped = `${new URL(link).hash}&scope=Samples%2FHandbook`;
+    // A link, one with a conversation that is not the reader's, and one that another page opens in this tab.
+    for (const hash of [scoped, `${scoped}&c=page-of-another`]) {
+      await other.goto("about:blank");
+      await other.goto(`${shared}/${hash}`);
+      await other.getByText("This question comes from a link.").waitFor();
+      expect(await other.getByRole("textbox", { name: "Question" }).inputValue()).toBe(library.en);
+      await other.getByRole("button", { name: "Handbook" }).waitFor();
+    }
+    await other.evaluate((to) => (location.hash = to), scoped);
+    await other.reload();
+    await talks.first().waitFor();
+    expect([sent, await talks.count()]).toEqual([[], before]);
+    await askLinked(other);
+    await waitForAnswer(other);
+    expect(await other.locator("article").innerText()).toContain("26 days");
+    expect(other.url()).not.toBe(page.url());
+    await other.goBack();
+    await other.getByText("This question comes from a link.").waitFor();
+    await other.goForward();
+    await waitForAnswer(other);
+    expect(sent).toHaveLength(1);
+    await close(other, /404/);
     await close(page);
   });
 });
@@ -65,6 +114,20 @@ inBrowser("the settings of the page", () => {
     await expectAccessible(page);
     await expectNoSideways(page);
     await picture(page, `start-${nameOf(look)}`);
+    await close(page);
+  });
+
+  test.each([390, 1280])("name the page everywhere, before signing in, too: %i pixels", async (width) => {
+    const page = await open("", { width, language: "ko" }, service.url);
+    expect(await page.title()).toBe("질문 · 한빛대학교 규정");
+    if (width < 1000) await page.getByRole("button", { name: "메뉴" }).click();
+    await page.locator("p, h2", { hasText: "한빛대학교 규정" }).filter({ visible: true }).first().waitFor();
+    await picture(page, `named-${width}`);
+    await page.goto(`${service.url}/?sign-in=unavailable`);
+    await page.getByLabel("키", { exact: true }).waitFor();
+    expect(await page.locator("form p").first().innerText()).toBe("한빛대학교 규정");
+    expect(await page.locator("body").innerText()).not.toMatch(/^dtrag$/m);
+    await picture(page, `named-sign-in-${width}`);
     await close(page);
   });
 

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
-import { asked, leave, library, password, waitForAnswer, zeppelin } from "./asking";
+import { askLinked, leave, library, linkTo, openAsked, password, waitForAnswer, zeppelin } from "./asking";
 import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, service } from "./browser";
 
 const marks = (page: Page) => page.locator("article a[id^=source-]");
@@ -38,7 +38,9 @@ inBrowser("Ask in use", () => {
   });
 
   test("the article of a regulation has its amendments and what it cites", async () => {
-    const page = await open(asked(leave, { source: "1.1" }));
+    const page = await openAsked(leave);
+    await waitForAnswer(page);
+    await page.locator("article a[id^=source-]").first().click();
     await page.locator('mark[data-kinds~="quote"]').first().waitFor();
     await page.getByText("Amendments and references of 학칙 제12조").click();
     await page.getByText("2024-03-01 개정 제1항").waitFor();
@@ -47,7 +49,7 @@ inBrowser("Ask in use", () => {
   });
 
   test("rows of a table are a table in the answer and in the source; equal labels are told apart", async () => {
-    const page = await open(asked("성적장학금 우수는 얼마를 지급하나요?"));
+    const page = await openAsked("성적장학금 우수는 얼마를 지급하나요?");
     await waitForAnswer(page);
     const answer = page.locator("article");
     const header = answer.getByRole("columnheader", { name: "지급액" });
@@ -70,10 +72,19 @@ inBrowser("Ask in use", () => {
   });
 
   test("an answer from a PDF names the page, and follows the width of the window", async () => {
-    const page = await open(asked(password));
+    const page = await openAsked(password);
     await waitForAnswer(page);
+    const passage = page.getByRole("region", { name: "Source 1: Information Security, Accounts and passwords" });
+    expect(await passage.innerText()).toMatch(/Page 1\s+A password has at least 14 .+Two-factor authentication/s);
+    expect(await passage.locator("strong").allInnerTexts()).toEqual([
+      "A password has at least 14 characters and is used for one account only.",
+    ]);
+    expect(await page.getByRole("region", { name: "Sources" }).count()).toBe(0);
     await page.locator("article a[id^=source-]").first().click();
-    await page.getByText(/^Page [12]$/).waitFor();
+    await page
+      .getByRole("complementary")
+      .getByText(/^Page [12]$/)
+      .waitFor();
     await page.setViewportSize({ width: 320, height: 640 });
     await page.locator("dialog mark").first().waitFor();
     await picture(page, "ask-source-pdf-320");
@@ -83,7 +94,7 @@ inBrowser("Ask in use", () => {
   });
 
   test("a follow-up, back, reload: the address is the state", async () => {
-    const page = await open(asked(library.en));
+    const page = await openAsked(library.en);
     await waitForAnswer(page);
     await page.getByRole("textbox", { name: "Question" }).fill("and for part-time staff?");
     await page.keyboard.press("Enter");
@@ -100,22 +111,8 @@ inBrowser("Ask in use", () => {
     await close(page);
   });
 
-  test("a link asks again under the reader's own rights, in a conversation of the reader's own", async () => {
-    const page = await open(asked(library.en));
-    await waitForAnswer(page);
-    await page.getByRole("button", { name: "Copy link" }).click();
-    const link = await page.evaluate(() => navigator.clipboard.readText());
-    expect(new URL(link).hash).not.toContain("c=");
-    const other = await open(new URL(link).hash);
-    await waitForAnswer(other);
-    expect(await other.locator("article").innerText()).toContain("26 days");
-    expect(other.url()).not.toBe(page.url());
-    await close(other);
-    await close(page);
-  });
-
   test("each further question is scrolled to the top", async () => {
-    const page = await open(asked(leave));
+    const page = await openAsked(leave);
     await waitForAnswer(page);
     for (const question of ["Who approves remote work?", library.en, "How long is parental leave?"]) {
       await page.getByRole("textbox", { name: "Question" }).fill(question);
@@ -128,7 +125,7 @@ inBrowser("Ask in use", () => {
   });
 
   test("conversations are beside the answer: searched, renamed, saved as a file, deleted", async () => {
-    const page = await open(asked("Who approves remote work?"));
+    const page = await openAsked("Who approves remote work?");
     await waitForAnswer(page);
     await page.getByRole("button", { name: "New question" }).click();
     const beside = page.getByRole("complementary", { name: "Conversations" });
@@ -167,7 +164,7 @@ inBrowser("Ask in use", () => {
   });
 
   test("on a phone the conversations are a drawer", async () => {
-    const page = await open(asked("Who approves remote work?"), { width: 390 });
+    const page = await openAsked("Who approves remote work?", { width: 390 });
     await waitForAnswer(page);
     await page.getByRole("button", { name: "Conversations" }).click();
     const talk = page.getByRole("dialog").getByRole("listitem").first();
@@ -198,7 +195,7 @@ inBrowser("Ask in use", () => {
   });
 
   test("a declined question says in Korean what was searched, and a near heading opens its passage", async () => {
-    const page = await open(asked(zeppelin.en), { language: "ko" });
+    const page = await openAsked(zeppelin.en, { language: "ko" });
     await page.getByText(/볼 수 있는 구절 [\d,]+개를 찾아보았습니다/).waitFor();
     const card = page.locator("article");
     await card.locator("details summary").first().click();
@@ -211,7 +208,7 @@ inBrowser("Ask in use", () => {
   });
 
   test("a vote and its reason are stored, shown again, changed and taken back, and move nothing", async () => {
-    const page = await open(asked(library.en));
+    const page = await openAsked(library.en);
     await waitForAnswer(page);
     const height = () => page.locator("article").evaluate((card) => card.getBoundingClientRect().height);
     const before = await height();
@@ -247,7 +244,8 @@ inBrowser("Ask in use", () => {
     const page = await open("");
     let held: Route | undefined;
     await page.route("**/chat/stream", (route) => (held = route));
-    await page.goto(`${service}/${asked(library.en)}`);
+    await page.goto(`${service}/${linkTo(library.en)}`);
+    await askLinked(page);
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("You stopped this answer.").waitFor();
     await expectAccessible(page);

@@ -1,5 +1,6 @@
 /** Questions to the samples, and waiting for their answers. */
 import type { Page } from "playwright-core";
+import { open, service, type Look } from "./browser";
 
 /** Answered from the regulations (with a lead-in as context) and from the handbook. */
 export const library = {
@@ -15,8 +16,20 @@ export const zeppelin = {
   en: "Which dental insurance does the company offer?",
 };
 
-export const asked = (question: string, more: Record<string, string> = {}): string =>
-  `#/ask?${new URLSearchParams({ q: question, ...more }).toString()}`;
+export const linkTo = (question: string): string => `#/ask?${new URLSearchParams({ q: question }).toString()}`;
+
+/** The question of a link waits for the reader. */
+export async function askLinked(page: Page): Promise<void> {
+  await page.locator("#ask-linked").waitFor();
+  await page.locator("form button[type=submit]").click();
+}
+
+/** A page in which the question of a link was asked. */
+export async function openAsked(question: string, look: Look = {}, url = service): Promise<Page> {
+  const page = await open(linkTo(question), look, url);
+  await askLinked(page);
+  return page;
+}
 
 /** Until the last answer is complete. */
 export async function waitForAnswer(page: Page): Promise<void> {

@@ -5,9 +5,9 @@
  * every route in tests/api/test_session_routes.py and test_sessions.py.
  */
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { asked, waitForAnswer } from "./asking";
+import { openAsked, waitForAnswer } from "./asking";
 import { expectText, SCRIPT } from "./attack-text";
-import { close, inBrowser, open, skipped } from "./browser";
+import { close, inBrowser, skipped } from "./browser";
 import { requests, upload } from "./filled";
 import { startService, type Service } from "./service";
 
@@ -62,7 +62,7 @@ afterAll(() => own?.stop());
 inBrowser("stored script", () => {
   test("is text in the views that show it", async () => {
     const url = own?.url ?? "";
-    const page = await open(asked(QUESTION), {}, url);
+    const page = await openAsked(QUESTION, {}, url);
     await waitForAnswer(page);
     await expectText(page);
     await page.locator("article a[id^=source-]").first().click();

@@ -130,7 +130,10 @@ async function faultOf(page: Page, turn: number, source: Source): Promise<string
   await mark.click();
   const box = page.locator(`[data-source="${source.document_id} ${source.start} ${source.end}"]`);
   await box.waitFor();
-  if (source.page !== null && (await page.getByText(`Page ${source.page}`, { exact: true }).count()) !== 1)
+  if (
+    source.page !== null &&
+    (await page.getByRole("complementary").getByText(`Page ${source.page}`, { exact: true }).count()) !== 1
+  )
     return `page ${source.page} is not shown`;
   return box.evaluate((element, expected) => {
     const textOf = (kind: string) =>

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { test } from "vitest";
-import { asked, library, waitForAnswer } from "./asking";
+import { library, openAsked, waitForAnswer } from "./asking";
 import { close, inBrowser, open, openPage } from "./browser";
 import { startFilled } from "./filled";
 import { reach, STATES } from "./view-states";
@@ -25,7 +25,7 @@ async function save(page: Page, name: string): Promise<void> {
 
 inBrowser("what the pictures of the documentation show", () => {
   test("an answer with its source open", async () => {
-    const page = await open(asked(library.ko));
+    const page = await openAsked(library.ko);
     await waitForAnswer(page);
     await page.locator("article a[id^=source-]").first().click();
     await page.locator('mark[data-kinds~="quote"]').first().waitFor();

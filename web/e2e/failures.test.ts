@@ -1,7 +1,7 @@
 /** What the page shows when a request is refused or fails, and what comes from a hostile document or model. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { asked, library } from "./asking";
+import { askLinked, library, linkTo } from "./asking";
 import { close, expectAccessible, inBrowser, open, picture, service } from "./browser";
 
 const REFUSALS: [status: number, type: string, title: string, button: string][] = [
@@ -25,7 +25,8 @@ inBrowser("when something fails", () => {
     await page.route("**/chat/stream", (route) =>
       route.fulfill({ status, body, contentType: "application/json", headers: { "Retry-After": "7" } }),
     );
-    await page.goto(`${service}/${asked(library.en)}`);
+    await page.goto(`${service}/${linkTo(library.en)}`);
+    await askLinked(page);
     await page.getByText(title).waitFor();
     await page.getByText(SENTENCES[status] ?? "One sentence of the service.").waitFor();
     await page.getByRole("button", { name: button }).waitFor();
@@ -37,7 +38,8 @@ inBrowser("when something fails", () => {
   test("a stream that breaks off is a failure that can be asked again", async () => {
     const page = await open("");
     await streams(page, [["token", { text: "Half an " }]]);
-    await page.goto(`${service}/${asked(library.en)}`);
+    await page.goto(`${service}/${linkTo(library.en)}`);
+    await askLinked(page);
     await page.getByRole("button", { name: "Try again" }).waitFor();
     await close(page, EXPECTED);
   });
@@ -59,7 +61,8 @@ inBrowser("when something fails", () => {
     let asksDialog = false;
     page.on("dialog", () => (asksDialog = true));
     await streams(page, [["done", answer(attack, "toy")]]);
-    await page.goto(`${service}/${asked(attack)}`);
+    await page.goto(`${service}/${linkTo(attack)}`);
+    await askLinked(page);
     await page.getByText("Answered before", { exact: false }).waitFor();
     const seen = await page.locator("main").evaluate((main) => ({
       elements: main.querySelectorAll("img, script, iframe, a[href^=javascript]").length,

@@ -1,6 +1,6 @@
 /** Signing in, out, and being signed out; two tabs; a service that restarts under an open page. */
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
-import { asked, library, waitForAnswer } from "./asking";
+import { askLinked, library, linkTo, openAsked, waitForAnswer } from "./asking";
 import { close, expectAccessible, inBrowser, LANGUAGES, open, picture } from "./browser";
 import { startService, type Service } from "./service";
 
@@ -67,7 +67,8 @@ inBrowser("session", () => {
   test("tabs agree on language, theme and the end of the session", async () => {
     const page = await signedIn();
     const other = await page.context().newPage();
-    await other.goto(`${keyed.url}/${asked(library.en)}`);
+    await other.goto(`${keyed.url}/${linkTo(library.en)}`);
+    await askLinked(other);
     await waitForAnswer(other);
     await page.keyboard.press("?");
     await page.getByText("한국어").click();
@@ -86,7 +87,8 @@ inBrowser("session", () => {
     await accepted({ Authorization: `Bearer ${lee}` });
     const page = await signedIn();
     const other = await page.context().newPage();
-    await other.goto(`${keyed.url}/${asked(library.en)}`);
+    await other.goto(`${keyed.url}/${linkTo(library.en)}`);
+    await askLinked(other);
     await waitForAnswer(other);
     expect(await other.evaluate(() => sessionStorage.getItem("dtrag.answers"))).toContain("26 days");
     await other.goto("about:blank"); // it hears nothing of the other tab meanwhile
@@ -166,7 +168,7 @@ inBrowser("public branches", () => {
     { language: "en", theme: "light", width: 1280 },
     { language: "ko", theme: "dark", width: 360 },
   ] as const)("are asked about and read without a key: %o", async (look) => {
-    const page = await open(asked(library[look.language]), look, service.url);
+    const page = await openAsked(library[look.language], look, service.url);
     await waitForAnswer(page);
     await expectAccessible(page);
     await picture(page, `public-${look.language}-${look.width}`);

@@ -1,6 +1,6 @@
 /** Every view of the page over the service of filled.ts: where it is, when it is complete, and what is opened in it. */
 import type { Page } from "playwright-core";
-import { asked, leave, library, waitForAnswer, zeppelin } from "./asking";
+import { askLinked, leave, linkTo, library, waitForAnswer, zeppelin } from "./asking";
 import { VEHICLES } from "./editions";
 import type { Filled } from "./filled";
 
@@ -32,13 +32,14 @@ export const STATES: readonly ViewState[] = [
   { name: "options", at: () => "#/ask", ready: "form textarea", act: openOptions, dialog: true },
   { name: "ask", at: () => "#/ask", ready: "form textarea, main form ~ p" },
   { name: "ask-scope", at: () => "#/ask", ready: "form textarea", act: openScope, dialog: true },
-  { name: "ask-answer", at: (_, language) => asked(library[language]), ready: "article details", act: openConfidence },
-  { name: "ask-source", at: () => asked(leave), ready: "article details", act: openSource },
+  { name: "ask-linked", at: (_, language) => linkTo(library[language]), ready: "#ask-linked" },
+  { name: "ask-answer", at: (_, language) => linkTo(library[language]), ready: "#ask-linked", act: openConfidence },
+  { name: "ask-source", at: () => linkTo(leave), ready: "#ask-linked", act: openSource },
   {
     name: "ask-declined",
-    at: (_, language) => asked(zeppelin[language]),
-    ready: "article details",
-    act: waitForAnswer,
+    at: (_, language) => linkTo(zeppelin[language]),
+    ready: "#ask-linked",
+    act: askAndWait,
   },
   { name: "search-empty", at: () => "#/search", ready: "search, [role=search]" },
   { name: "search", at: () => search({ q: "parental leave days" }), ready: "article table" },
@@ -119,13 +120,18 @@ async function openScope(page: Page) {
   await page.locator("dialog select").first().waitFor();
 }
 
-async function openConfidence(page: Page) {
+async function askAndWait(page: Page) {
+  await askLinked(page);
   await waitForAnswer(page);
+}
+
+async function openConfidence(page: Page) {
+  await askAndWait(page);
   await page.locator("article summary").first().click();
 }
 
 async function openSource(page: Page) {
-  await waitForAnswer(page);
+  await askAndWait(page);
   await page.locator("article a[id^=source-]").last().click();
   await page.locator('mark[data-kinds~="quote"]').first().waitFor();
 }

@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { startConnection } from "./state/connection";
 import { startPreferences } from "./state/preferences";
+import { showColour } from "./state/presentation";
 import { startRouter } from "./state/router";
 import { startSession } from "./state/session";
 import { Shell } from "./app/Shell";
@@ -9,6 +10,7 @@ import "./design/tokens.css";
 import "./design/base.css";
 
 startPreferences();
+showColour();
 startRouter();
 startConnection();
 startShortcuts();

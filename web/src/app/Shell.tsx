@@ -10,6 +10,7 @@ import { ConnectionNotice, SignOutNotice } from "./ConnectionNotice";
 import { LiveRegion } from "../parts/LiveRegion";
 import { Navigation } from "./Navigation";
 import { Options } from "./Options";
+import { NAME, NAME_LANGUAGE } from "../state/presentation";
 import { href, navigate, route } from "../state/router";
 import {
   askForKey,
@@ -64,16 +65,16 @@ export function Shell() {
               aria-expanded={menu}
               onClick={() => setMenu(true)}
             />
-            <span class={styles.title}>{viewOf(view) ? t(`view.${viewOf(view)?.id ?? "ask"}`) : "dtrag"}</span>
+            <span class={styles.title}>{viewOf(view) ? t(`view.${viewOf(view)?.id ?? "ask"}`) : NAME}</span>
           </header>
           <header class={styles.side}>
             <Navigation onOptions={() => setOptions(true)}>
-              <p class={styles.brand} translate={false}>
-                dtrag
+              <p class={styles.brand} translate={false} lang={NAME_LANGUAGE}>
+                {NAME}
               </p>
             </Navigation>
           </header>
-          <Dialog title="dtrag" open={menu} onClose={() => setMenu(false)} shape="menu">
+          <Dialog title={NAME} open={menu} onClose={() => setMenu(false)} shape="menu">
             <Navigation onOptions={() => setOptions(true)} />
           </Dialog>
         </>
@@ -145,7 +146,7 @@ function useTitle(main: { current: HTMLElement | null }, id: string): void {
   const view = viewOf(id);
   const title = view ? t(`view.${view.id}`) : "";
   useEffect(() => {
-    document.title = title ? `${title} · dtrag` : "dtrag";
+    document.title = title ? `${title} · ${NAME}` : NAME;
   }, [title]);
   useEffect(() => {
     // The link that was followed may be gone, and the focus with it.

@@ -5,6 +5,7 @@ import { Button } from "../parts/Button";
 import { Field } from "../parts/Field";
 import { RetryButton } from "../parts/States";
 import { t } from "../text/common";
+import { NAME, NAME_LANGUAGE } from "../state/presentation";
 import { isPublic, load, SIGN_IN_FAILED, signIn } from "../state/session";
 import { Providers } from "./Providers";
 import styles from "./SignIn.module.css";
@@ -41,8 +42,8 @@ export function SignIn({ ended }: { ended: boolean }) {
   return (
     <div class={styles.page}>
       <form class={styles.form} onSubmit={(event) => void submit(event)}>
-        <p class={styles.brand} translate={false}>
-          dtrag
+        <p class={styles.brand} translate={false} lang={NAME_LANGUAGE}>
+          {NAME}
         </p>
         <h1>{t("session.title")}</h1>
         {ended && (

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { mount } from "../test/setup";
 import { categories, flag, formatPath, integer, list, oneOf, parsePath, queryState, text } from "./query";
-import { href, navigate, parseFragment, route } from "./router";
+import { href, isOwnAddress, navigate, parseFragment, route, startRouter } from "./router";
+import { session, type Caller } from "./session";
 
 test("a link and its route say the same", () => {
   const link = href("documents", { path: ["a/b", "한글"], query: { q: "무엇? #1", page: "2" } });
@@ -36,4 +38,24 @@ test("the state of a view is typed, and defaults are left out of its link", () =
   expect(route.value.view).toBe("search");
   state.set({ q: "", page: 1, deep: false, sort: "new", tag: [], scope: [] }, { replace: true });
   expect(location.hash).toBe("#/search");
+});
+
+test("an address is the page's own for the caller whom a link of the page led there", () => {
+  const signIn = (name: string) => (session.value = { state: "open", caller: { name } as Caller });
+  startRouter();
+  signIn("kim");
+  const link = document.createElement("a");
+  mount(null).append(link);
+  const follow = (to: string) => {
+    link.href = to;
+    link.click();
+    return [location.hash, isOwnAddress()];
+  };
+  expect(follow("#/ask?q=May")).toEqual(["#/ask?q=May", true]);
+  navigate("#/ask?q=May&c=1", { replace: true });
+  expect(isOwnAddress()).toBe(true);
+  signIn("lee");
+  expect(isOwnAddress()).toBe(false);
+  expect(follow("#/ask?q=Must")).toEqual(["#/ask?q=Must", true]);
+  session.value = { state: "unknown" };
 });

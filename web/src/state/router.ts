@@ -1,5 +1,6 @@
 /** Routes in the fragment: `#/view/part/part?name=value`. The API owns the paths, and no proxy logs a question. */
 import { computed, signal } from "@preact/signals";
+import { caller } from "./session";
 
 export interface Route {
   view: string;
@@ -14,8 +15,22 @@ export const route = computed<Route>(() => parseFragment(fragment.value));
 export function startRouter(): void {
   window.addEventListener("hashchange", () => (fragment.value = location.hash));
   window.addEventListener("popstate", () => (fragment.value = location.hash));
+  document.addEventListener("click", followOwnLink);
   fragment.value = location.hash;
 }
+
+/** Links of the page lead on by `navigate`, which notes that they are its own. */
+function followOwnLink(event: MouseEvent): void {
+  const link = event.target instanceof Element ? event.target.closest("a") : null;
+  const changed = event.button > 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+  if (!link?.href.startsWith(location.href.replace(/#.*/s, "") + "#") || link.target) return;
+  if (changed || event.defaultPrevented) return;
+  event.preventDefault();
+  navigate(link.hash);
+}
+
+/** Whether the page itself led its caller to this address, not a link from elsewhere; reloading and Back keep it. */
+export const isOwnAddress = (): boolean => caller.value !== null && history.state === caller.value.name;
 
 export function parseFragment(hash: string): Route {
   const [address = "", query = ""] = split(hash.replace(/^#\/?/, ""), "?");
@@ -47,7 +62,7 @@ export function href(view: string, to: { path?: readonly string[]; query?: URLSe
 export function navigate(to: string, options: { replace?: boolean } = {}): void {
   if (to === location.hash) return;
   if (options.replace) history.replaceState(history.state, "", to);
-  else history.pushState(null, "", to);
+  else history.pushState(caller.value?.name ?? null, "", to);
   fragment.value = location.hash;
 }
 

@@ -7,7 +7,6 @@ import { asProblem } from "../api/problem";
 import { t } from "../text/common";
 import { readKorean } from "./statements";
 import { announce } from "./announce";
-import { showColour } from "./page-colour";
 import { onTabMessage, tellTabs } from "./tabs";
 
 type SessionBody = components["schemas"]["SessionShape"];
@@ -23,8 +22,6 @@ export interface Caller {
   local: boolean;
   /** The identity provider with which the caller signed in; null for a key. */
   provider: string | null;
-  /** Name of the service by its settings; "" without one. */
-  pageName: string;
   /** Whether there is a regulation in the scope. */
   regulations: boolean;
 }
@@ -217,10 +214,9 @@ function open(body: SessionBody): void {
   lastCaller = body.kind === "local" || body.kind === "public" ? null : who;
   isPublic.value = body.public;
   keepAnswersOf(who);
-  showColour(body.page_colour);
-  const { name, role, scope, regulations, provider, page_name: pageName } = body;
+  const { name, role, scope, regulations, provider } = body;
   const local = body.kind === "local";
-  session.value = { state: "open", caller: { name, role, scope, local, regulations, provider, pageName } };
+  session.value = { state: "open", caller: { name, role, scope, local, regulations, provider } };
   sessionNumber.value += 1;
 }
 

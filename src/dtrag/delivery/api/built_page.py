@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from html import escape
 from pathlib import Path
+
+from dtrag.delivery.api.presentation import Presentation
 
 FOLDER = Path(__file__).parent.parent / "page"
 INDEX = "index.html"
@@ -23,6 +26,7 @@ _MEDIA_TYPES = {
 }
 """Files of other types are not served: source maps, notes."""
 _COMPRESSED = frozenset({".css", ".html", ".js", ".json", ".svg"})
+_TITLE = b"<title>dtrag</title>"
 _SMALLEST_COMPRESSED = 1_000
 """Bytes below which a compressed file saves nothing."""
 
@@ -44,6 +48,15 @@ class BuiltPage:
     assets: Mapping[str, PageFile]
     widget: PageFile | None
 
+    def presented(self, presentation: Presentation) -> BuiltPage:
+        """The page with the name and colour of the service in its first file, where the settings have them: the script
+        shows both before anybody has signed in."""
+        name, colour = presentation.name, presentation.colour
+        title = f"<title>{escape(name)}</title>".encode() if name else _TITLE
+        theme = f'<meta name="theme-color" content="{colour}" />'.encode() if colour else b""
+        content = self.index.content.replace(_TITLE, title + theme, 1)
+        return replace(self, index=_sent(self.index.media_type, content, compressed=True))
+
 
 @cache
 def built_page(folder: Path = FOLDER) -> BuiltPage | None:
@@ -61,6 +74,9 @@ def _file(path: Path) -> PageFile | None:
     media_type = _MEDIA_TYPES.get(path.suffix)
     if media_type is None or not path.is_file():
         return None
-    content = path.read_bytes()
-    worth = path.suffix in _COMPRESSED and len(content) >= _SMALLEST_COMPRESSED
+    return _sent(media_type, path.read_bytes(), compressed=path.suffix in _COMPRESSED)
+
+
+def _sent(media_type: str, content: bytes, *, compressed: bool) -> PageFile:
+    worth = compressed and len(content) >= _SMALLEST_COMPRESSED
     return PageFile(media_type, content, gzip.compress(content, mtime=0) if worth else b"")

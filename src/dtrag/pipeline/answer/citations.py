@@ -13,7 +13,13 @@ from dtrag.core.recognised_text import uncertain_figures
 from dtrag.core.text.hidden_characters import visible
 from dtrag.core.text.line_kinds import ContextSpan
 from dtrag.core.text.line_wrapping import displayed
-from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
+from dtrag.core.text.sentences import (
+    NOTHING_BEFORE,
+    AnalysedSentence,
+    Preceding,
+    analysed_sentences,
+    sentences_after,
+)
 from dtrag.pipeline.answer.candidates import Quote, Span, has_words
 from dtrag.pipeline.answer.citation_marks import rounded
 
@@ -134,6 +140,32 @@ def _located(passage: SearchResult, span: ContextSpan, preceding: Preceding | No
     if span.start >= 0 or preceding is None:
         return CitationContext(span.kind, passage.text[span.start : span.end], start, end)
     return CitationContext(span.kind, preceding.text[start - preceding.start : end - preceding.start], start, end)
+
+
+def quoted_passage(
+    answer: str, citations: Sequence[Citation], passages: Sequence[SearchResult]
+) -> tuple[str, tuple[Span, ...]] | None:
+    """The whole passage that a quoted answer is from, as answers show text, each `[n]` after its quotation; and the
+    spans in it of the sentences that answer, in code points.
+
+    None if the quotations are from several passages, or `answer` is all of it or says anything else.
+    """
+    cited = {citation.chunk_id for citation in citations}
+    passage = next((each for each in passages if cited == {each.chunk_id}), None)
+    if passage is None:
+        return None
+    text, marked = "", list[Span]()
+    for piece, unit in _shown(passage.text, analysed_sentences(passage.text)):
+        start, end = passage.start + unit.start, passage.start + unit.end
+        quoted = [each for each in citations if each.start < end and start < each.end]
+        begin = len(text) + len(piece) - len(piece.lstrip())
+        text += rounded(piece)
+        spans = [span for each in quoted for span in each.marked or ((each.start, each.end),)]
+        if any(first <= start and end <= last for first, last in spans):
+            marked.append((begin, len(text)))
+        text += "".join(f" [{each.number}]" for each in quoted if each.end <= end)
+    is_part = text != answer and all(line in text for line in answer.split("\n"))
+    return (text, tuple(marked)) if is_part else None
 
 
 def highlighted(question: str, citations: Sequence[Citation]) -> tuple[Citation, ...]:

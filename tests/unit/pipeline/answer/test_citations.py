@@ -11,7 +11,7 @@ import pytest
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.documents import SearchResult, UncertainFigure
 from dtrag.pipeline.answer.candidates import Quote
-from dtrag.pipeline.answer.citations import cite
+from dtrag.pipeline.answer.citations import cite, quoted_passage
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.steps import check_recognised
 
@@ -65,6 +65,25 @@ def test_numbers_follow_the_quotes_and_spans_point_into_the_document() -> None:
         ("c0", "d1", "file:///a", "A"),
         ("c1", "", "file:///b", "B"),
     ]
+
+
+def test_the_passage_of_an_answer_has_its_sentences_marked_and_numbered() -> None:
+    text = "Leave is 26 days. It grows\nwith time [7].\n\nDays expire. They are not paid out."
+    passage = SearchResult("c0", text, "Handbook", start=40)
+    spans = [(0, 17), (text.index("Days"), text.index(" They"))]
+    answer, citations, _ = cite([Quote(0, start, end, text[start:end], 1.0) for start, end in spans], [passage])
+    whole = quoted_passage(answer, citations, [SearchResult("c1", "Other."), passage])
+    assert whole is not None
+    shown, marked = whole
+    assert shown == "Leave is 26 days. [1] It grows with time (7).\nDays expire. [2] They are not paid out."
+    assert [shown[start:end] for start, end in marked] == ["Leave is 26 days.", "Days expire."]
+
+    elsewhere = replace(citations[1], chunk_id="c1")
+    assert quoted_passage(answer, [citations[0], elsewhere], [passage]) is None, "two passages"
+    assert quoted_passage(f"1 + 1 = 2\n{answer}", citations, [passage]) is None, "it says more"
+    assert quoted_passage(answer, citations, []) is None
+    answer, citations, _ = cite([Quote(0, 0, len(text), text, 1.0)], [passage])
+    assert quoted_passage(answer, citations, [passage]) is None, "the answer is all of it"
 
 
 def test_marks_of_a_passage_are_not_citations_and_the_quote_stays_exact() -> None:

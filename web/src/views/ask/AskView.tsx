@@ -10,7 +10,7 @@ import { Failure, Loading } from "../../parts/States";
 import { Composer } from "./Composer";
 import { ConversationsBeside, ConversationsDrawer, SEARCH_ID } from "./Conversations";
 import { currentSource, OpenSource } from "./OpenSource";
-import { address, settingsNow } from "./state";
+import { address, linkedQuestion, settingsNow } from "./state";
 import { t } from "./text";
 import { TurnCard } from "./TurnCard";
 import { Welcome } from "./Welcome";
@@ -79,7 +79,7 @@ function Thread() {
   }, [last?.id]);
   return (
     <div ref={scroller} class={styles.thread}>
-      {!c && !q ? <Welcome /> : <h1 class="quiet">{t("ask.title")}</h1>}
+      {!c && (!q || linkedQuestion()) ? <Welcome /> : <h1 class="quiet">{t("ask.title")}</h1>}
       {loading && <Loading />}
       {problem && <Failure problem={problem} onRetry={() => void show(c, q, settingsNow())} />}
       {last && (
@@ -108,13 +108,13 @@ function startAgain(): void {
   address.set({ c: "", q: "", source: "" });
 }
 
-/** The address says what is shown: a question without a conversation begins one. */
+/** The address says what is shown: a question without a conversation begins one, unless it waits for the reader. */
 function useFollowAddress(): void {
   const { view } = route.value;
   const { c, q } = address.read();
   useEffect(() => {
     if (view !== "ask") return;
-    if (!c && !q) reset();
+    if (!c && (!q || linkedQuestion())) reset();
     else if (!c) address.set({ c: newConversationId() }, { replace: true });
     else void show(c, q, settingsNow());
   }, [view, c, q]);

@@ -1,10 +1,10 @@
 /** The box for the question. Enter asks; while an answer is written, the button stops it. */
 import type { RefObject } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../parts/Button";
 import { pointsIn } from "../../parts/code-points";
 import { Scope } from "./Scope";
-import { address, settingsNow } from "./state";
+import { address, linkedQuestion, settingsNow } from "./state";
 import { t } from "./text";
 import { ask, newConversationId, shown, stop } from "./turns";
 import styles from "./Composer.module.css";
@@ -13,9 +13,13 @@ const MAX_POINTS = 10_000;
 
 export function Composer({ boxRef }: { boxRef: RefObject<HTMLTextAreaElement | null> }) {
   const [draft, setDraft] = useState("");
-  const busy = shown.value.turns.at(-1)?.state === "running";
+  const { turns, loading } = shown.value;
+  const busy = turns.at(-1)?.state === "running";
+  const isThere = loading || turns.some((turn) => turn.question === linkedQuestion());
+  const linked = isThere ? "" : linkedQuestion();
+  useEffect(() => setDraft(linked), [linked]);
   const tooLong = pointsIn(draft) > MAX_POINTS;
-  const label = shown.value.turns.length ? t("ask.followUp") : t("ask.placeholder");
+  const label = turns.length ? t("ask.followUp") : t("ask.placeholder");
 
   function submit(event?: Event) {
     event?.preventDefault();
@@ -31,13 +35,18 @@ export function Composer({ boxRef }: { boxRef: RefObject<HTMLTextAreaElement | n
 
   return (
     <form class={styles.composer} onSubmit={submit}>
+      {linked && (
+        <p id="ask-linked" class={styles.linked}>
+          {t("ask.linked")}
+        </p>
+      )}
       <Scope />
       <div class={styles.box}>
         <textarea
           ref={boxRef}
           class={styles.text}
           aria-label={t("ask.question")}
-          aria-describedby="ask-hint"
+          aria-describedby="ask-linked ask-hint"
           placeholder={label}
           rows={1}
           value={draft}

@@ -55,6 +55,16 @@ test("a quotation from one article is under the article's name, and no list repe
   expect(list).toHaveLength(0);
 });
 
+test("a sentence is shown marked in its whole passage, and no list repeats the sources in it", () => {
+  const turn = answered("", source(1), source(2));
+  const passage = { text: "First. Quotation 1. [1] Quotation 2. [2] Last.", marked: [[7, 19]] };
+  const { article, list } = parts({ ...turn, answer: { ...turn.answer, passage } as Answer });
+  expect(article?.textContent).toMatch(/First\. Quotation 1\..*Last\./);
+  expect(article?.querySelector("strong")?.textContent).toBe("Quotation 1.");
+  expect(article?.querySelectorAll("p a[id]")).toHaveLength(2);
+  expect(list).toHaveLength(0);
+});
+
 test("a model's answer from one passage has this passage below it", () => {
   const { article, list } = parts(answered("test:model", source(1)));
   expect(article?.textContent).toContain("Quotation 1.");

@@ -42,7 +42,7 @@ export function TurnCard({ turn, last }: { turn: Turn; last: boolean }) {
   );
 }
 
-/** Text that is quoted from one article is shown as this article. */
+/** Text that is quoted from one passage is shown as this passage. */
 function Text({ turn }: { turn: Turn }) {
   const only = onlySource(turn);
   const text = (
@@ -71,7 +71,7 @@ function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
       {hitl_required && <p class={styles.note}>{t("ask.waiting")}</p>}
       {degraded.length > 0 && <p class={styles.warning}>{t("ask.degraded", { parts: partNames(degraded) })}</p>}
       {only && model && <ArticleAnswer turn={turn} source={only} />}
-      {turn.sources.length > 1 && <Sources turn={turn} />}
+      {!only && turn.sources.length > 0 && <Sources turn={turn} />}
       {notes.length > 0 && (
         <details class={styles.notes}>
           <summary>{t("ask.notes", { n: notes.length })}</summary>

@@ -1,7 +1,8 @@
 /** Before the first question: the name and greeting of the service, example questions, and what there is to ask about. */
 import { useResource } from "../../state/resource";
 import { href } from "../../state/router";
-import { caller, mayOpen } from "../../state/session";
+import { NAME, NAME_LANGUAGE } from "../../state/presentation";
+import { mayOpen } from "../../state/session";
 import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { language, languageOf } from "../../text/language";
@@ -15,11 +16,11 @@ const MOST_EXAMPLES = 6;
 
 export function Welcome() {
   const { data } = useResource((signal) => api.get("/overview", { signal }), []);
-  const name = caller.value?.pageName;
+  const isNamed = NAME !== "dtrag";
   return (
     <div class={styles.welcome}>
       <header class={styles.header}>
-        <h1 lang={name ? languageOf(name) : undefined}>{name || t("ask.title")}</h1>
+        <h1 lang={isNamed ? NAME_LANGUAGE : undefined}>{isNamed ? NAME : t("ask.title")}</h1>
         <p lang={data?.greeting ? languageOf(data.greeting) : undefined}>{data?.greeting || t("ask.lead")}</p>
         {data?.documents === 0 && <p>{t("ask.noDocuments")}</p>}
         {data?.documents === 0 && mayOpen("documents") && <a href={href("documents")}>{t("ask.addDocuments")}</a>}

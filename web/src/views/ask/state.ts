@@ -1,9 +1,10 @@
 /** The address of the view: what is asked, of which part of the documents, and which source is open. */
 import { categories, queryState, text } from "../../state/query";
+import { isOwnAddress } from "../../state/router";
 import type { Settings, Turn } from "./turn";
 
 export const address = queryState({
-  /** The question; opening the link asks it under the rights of the reader. */
+  /** The question; one of a link from elsewhere is asked when the reader says so, under the reader's rights. */
   q: text(),
   /** The conversation. Under another key it is another conversation, so a link never shows someone's answers. */
   c: text(),
@@ -23,6 +24,9 @@ export function settingsNow(): Settings {
   const { scope, agent, as_of, regulation } = address.read();
   return { scope, agent, as_of, regulation };
 }
+
+/** The question of a link from elsewhere; "" where the page itself led to the question. */
+export const linkedQuestion = (): string => (isOwnAddress() ? "" : address.read().q);
 
 export function openSource(): { turn: number; number: number } | null {
   const match = /^(\d+)\.(\d+)$/.exec(address.read().source);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { navigate, startRouter } from "../../state/router";
 import { session } from "../../state/session";
 import type { Answer } from "./turn";
 import { newConversationId, reset, retry, show, shown, stop, vote } from "./turns";
@@ -53,6 +54,19 @@ test("a question in a new conversation is asked at once, with scope and date", a
     },
   });
   expect(shown.value.turns).toMatchObject([{ question: "May I?", state: "done", text: "Yes. [1]" }]);
+});
+
+test("the question of a link from elsewhere is not asked, in a new conversation as in another one", async () => {
+  startRouter();
+  const missing = Response.json({ detail: "", type: "NotFound" }, { status: 404 });
+  for (const conversation of [newConversationId(), "page-of-another"]) {
+    navigate(`#/ask?q=May+I%3F&c=${conversation}`);
+    const fetched = answering(missing);
+    await show(conversation, "May I?", SETTINGS);
+    expect(fetched.mock.calls.map(([address]) => address)).not.toContain("/chat/stream");
+    expect(shown.value).toMatchObject({ conversation, turns: [], loading: false, problem: null });
+  }
+  navigate("#/ask");
 });
 
 test("reloading shows kept sources as long as the service gives the same answer", async () => {
@@ -184,7 +198,6 @@ test("without a key the page sends the earlier turns itself, and asks for no sto
       local: false,
       regulations: true,
       provider: null,
-      pageName: "",
     },
   };
   const fetched = answering(streamed(events(["done", ANSWER])), streamed(events(["done", ANSWER])));

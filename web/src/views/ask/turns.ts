@@ -7,6 +7,7 @@ import { asProblem, isAbort, problemFrom, type Problem } from "../../api/problem
 import type { components } from "../../api/schema";
 import { eventsOf } from "../../api/sse";
 import { forgetAnswers, keepAnswer, keptAnswer } from "./kept-answers";
+import { linkedQuestion } from "./state";
 import { t } from "./text";
 import type { Answer, Settings, Source, Turn, Vote } from "./turn";
 
@@ -51,11 +52,11 @@ export function newConversationId(): string {
   return id;
 }
 
-/** Show a conversation; the question is asked unless it is the last one there. */
+/** Show a conversation; the question is asked unless it is the last one there, or that of a link from elsewhere. */
 export async function show(conversation: string, question: string, settings: Settings): Promise<void> {
   if (shown.value.conversation === conversation) {
     const last = shown.value.turns.findLast((turn) => turn.question === question);
-    if (question && !last && !shown.value.loading) await ask(question, settings);
+    if (question && !last && !shown.value.loading && !linkedQuestion()) await ask(question, settings);
     return;
   }
   reset();
@@ -63,7 +64,7 @@ export async function show(conversation: string, question: string, settings: Set
   if (!unasked.delete(conversation) && !keyless.value) await loadTurns(conversation, question, settings);
   const { conversation: current, problem, turns } = shown.value;
   if (current !== conversation || problem) return;
-  if (question && turns.at(-1)?.question !== question) await ask(question, settings);
+  if (question && turns.at(-1)?.question !== question && !linkedQuestion()) await ask(question, settings);
 }
 
 async function loadTurns(conversation: string, question: string, settings: Settings): Promise<void> {

@@ -44,6 +44,7 @@ from dtrag.delivery.api.routing import (
 )
 from dtrag.delivery.api.sse import EVENT_STREAM, EventFeed, EventStream, event, failure_of
 from dtrag.errors import InvalidInput
+from dtrag.pipeline.answer.citations import quoted_passage
 from dtrag.pipeline.answer_feedback import FeedbackOutcome
 from dtrag.pipeline.execution import MAX_TOP_K
 from dtrag.pipeline.state import PipelineResponse
@@ -240,6 +241,21 @@ AnsweredBefore = Annotated[
 ]
 
 
+class QuotedPassage(BaseModel):
+    """The passage that an answer quotes."""
+
+    text: str = Field(description="All of it as an answer shows text, with each [n] after what it quotes.")
+    marked: tuple[tuple[int, int], ...] = Field(
+        description="Spans [start, end) of `text`, in code points, with the sentences that answer."
+    )
+
+    @classmethod
+    def of(cls, answer: PipelineResponse) -> QuotedPassage | None:
+        """The passage of an answer that quotes a part of one passage, and says nothing else."""
+        passage = quoted_passage(answer.text, answer.citations, answer.retrieved_chunks)
+        return None if passage is None or answer.model else cls(text=passage[0], marked=passage[1])
+
+
 class ChatResponse(BaseModel):
     """The answer with its sources, or that the documents do not answer."""
 
@@ -248,6 +264,10 @@ class ChatResponse(BaseModel):
     marked: tuple[tuple[int, int], ...] = Field(
         description="Spans [start, end) of the answer, in code points, with the sentences that answer, where "
         "provisions are quoted."
+    )
+    passage: QuotedPassage | None = Field(
+        description="The whole passage, where the answer quotes a part of one passage and says nothing else; null for "
+        "every other answer."
     )
     conversation_id: str = Field(description="The conversation; send it with the next question.")
     sources: list[SourceShape] = Field(description="One for each [n].")
@@ -276,6 +296,7 @@ class ChatResponse(BaseModel):
         return cls(
             **_same(cls, answer) | {"sources": sources(answer.citations)},
             response=answer.text,
+            passage=QuotedPassage.of(answer),
             conversation_id=turn.conversation_id,
             metadata=ChatMetadata.of(turn, answer),
         )

@@ -120,8 +120,6 @@ class SessionShape(BaseModel):
     provider: str | None = Field(
         description="The identity provider of the session; GET /sign-in/{provider}/sign-out leaves it, too."
     )
-    page_name: str = Field(description="Name of the service on its web page; empty when it is not set.")
-    page_colour: str = Field(description="Colour of its web page as #rrggbb; empty when it is not set.")
     regulations: bool = Field(description="Whether a document that you may see is a regulation.")
 
 
@@ -173,7 +171,6 @@ async def sign_out(request: Request) -> Response:
 
 
 async def _session(request: Request, caller: Caller, signed_in: SignedIn | None) -> SessionShape:
-    presentation = service_of(request).presentation
     paths = sorted({str(anchor.path) for grant in caller.access.grants for anchor in grant.anchors})
     app, provider = app_of(request), None
     if signed_in and signed_in.session.checked_at is not None and app.sign_in is not None:
@@ -187,7 +184,5 @@ async def _session(request: Request, caller: Caller, signed_in: SignedIn | None)
         expires_at=signed_in.session.expires_at.isoformat() if signed_in else None,
         public=app.public is not None,
         provider=provider,
-        page_name=presentation.name,
-        page_colour=presentation.colour,
         regulations=await app.regulations.exist(scope=caller.access),
     )

@@ -113,11 +113,11 @@ _WIDGET_CACHE = "public, max-age=3600"
 
 @router.get("/")
 async def index(request: Request) -> Response:
-    """The page, or the landing page. It needs no key and reveals nothing about this installation."""
+    """The page, or the landing page. It needs no key; of this installation it reveals its name and colour."""
     page = service_of(request).page
     if page is None:
         return landing(request)
-    return _response(request, page.index, {**_HEADERS, "Cache-Control": "no-cache"})
+    return _response(request, page.presented(service_of(request).presentation).index, {**_HEADERS, "Cache-Control": "no-cache"})
 
 
 @router.get(ASSETS)
