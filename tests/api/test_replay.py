@@ -28,8 +28,9 @@ async def test_an_answer_is_replayed_by_its_asker_and_an_administrator(built: Ho
             "passages",
         }
     assert_failure(await lee.post(path, json=body), 404)
-    assert_failure(await kim.post(path, json={}), 422)
-    assert_failure(await kim.post(path, json={"question": "What does another tree ask?"}), 422)
+    for asked, code in (({}, "replay_question_missing"), ({"question": "Another?"}, "replay_question_differs")):
+        refused = assert_failure(await kim.post(path, json=asked), 422)
+        assert [each["code"] for each in refused["detail_statements"]] == [code]
     assert_failure(await kim.post(path, json={**body, "filters": {"taxonomy_paths": [["HR"]]}}), 403)
     assert len((await boss.get("/traces")).json()["traces"]) == 1, "a replay leaves no trace"
     assert len((await kim.get("/conversations")).json()["conversations"]) == 1

@@ -241,8 +241,11 @@ async def test_a_kept_question_needs_no_argument_and_an_erased_answer_is_noted(
         answer = await asked(app, question_on("barrel"))
         replayed = await app.replays.replay(answer.trace_id)
         assert (replayed.same, replayed.earlier_text, replayed.notes) == (True, answer.text, ())
-        await app.delete_document(await of(app, "barrel"))
+        barrel = await of(app, "barrel")
+        assert replayed.titles[barrel] == "The barrel"
+        await app.delete_document(barrel)
         replayed = await app.replays.replay(answer.trace_id)
+        assert barrel not in replayed.titles
         assert [note.code for note in replayed.notes] == ["replay_text_erased"]
         assert (replayed.earlier_text, replayed.same) == ("", False)
 

@@ -28,6 +28,9 @@ export async function indexSamples(): Promise<{ folder: string; remove: () => Pr
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
+/** `dtrag verify` of a signed file; rejects with what the command says about another one. */
+export const verified = (file: string, key: string) => run(DTRAG, ["verify", file, "--key", key], { cwd: ROOT });
+
 /** A service over a copy of `samples`. `settings` are variables of the environment. */
 export async function startService(samples: string, settings: Record<string, string> = {}): Promise<Service> {
   const folder = await mkdtemp(join(tmpdir(), "dtrag-e2e-"));

@@ -1,3 +1,4 @@
+import { appendFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import {
   close,
@@ -10,6 +11,7 @@ import {
   service,
   type Look,
 } from "./browser";
+import { verified } from "./service";
 import { expectFailure, FAILURES } from "./states";
 
 const QUESTION = "How many days of paid annual leave does a full-time employee have?";
@@ -121,6 +123,38 @@ inBrowser("trace", () => {
     await page.getByRole("heading", { level: 1, name: "Leave and Holidays" }).waitFor();
     await expectNoSideways(page);
     await close(page);
+  });
+
+  test.each(TWO_LOOKS.map((look) => [nameOf(look), look] as const))("given again and saved, %s", async (name, look) => {
+    const id = await answered();
+    const page = await open(`#/trace/${id}`, look);
+    const question = page.locator("main input");
+    const again = page.getByRole("button", { name: /Answer again as then|그때처럼 다시 답하기/ });
+    await question.fill("How many days of leave do guests have?");
+    await again.click();
+    await page.getByText(/not the question of the trace|이 실행 기록의 질문이 아닙니다/).waitFor();
+    await question.fill(QUESTION);
+    await again.click();
+    await page
+      .locator("main")
+      .getByText(/The answer is the same|답이 같습니다/)
+      .waitFor();
+    expect(await page.locator("main tbody tr").count()).toBe(5);
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await page.locator("main table").scrollIntoViewIfNeeded();
+    await picture(page, `trace-replay-${name}`);
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: /Save as a signed file|서명된 파일로 저장/ }).click();
+    const file = await (await saved).path();
+    const [, key = ""] =
+      /--key (\w+)/.exec((await page.locator("code", { hasText: "dtrag verify" }).textContent()) ?? "") ?? [];
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await verified(file, key);
+    await appendFile(file, " ");
+    await expect(verified(file, key)).rejects.toThrow("bytes were changed");
+    await close(page, /status of 422/);
   });
 
   test("no traces yet, and none of a kind", async () => {

@@ -143,6 +143,11 @@ class AnswerRecord:
     weighted: bool = False
     format: int = FORMAT
 
+    @property
+    def document_ids(self) -> tuple[str, ...]:
+        """The documents of the passages, each once."""
+        return tuple(dict.fromkeys(passage.document_id for passage in self.passages))
+
     def as_dict(self) -> dict[str, Any]:
         """With values that JSON can store."""
         values: dict[str, Any] = plain(self)

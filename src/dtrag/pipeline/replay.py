@@ -19,6 +19,7 @@ from dtrag.core.access.scope import Access, Intersection, Scope, Viewer, scope_r
 from dtrag.core.answer_bundle import FORMAT, Bundle
 from dtrag.core.answer_record import AnswerRecord, content_hash
 from dtrag.core.answers.replay import TEXT_ERASED, Present, Replay, aspects, is_same, reasons
+from dtrag.core.statements import stated
 from dtrag.core.trace import Trace
 from dtrag.destinations import Outgoing
 from dtrag.errors import Conflict, InvalidInput
@@ -88,10 +89,7 @@ class Replays:
         covers the categories of then that the caller may still see. Raises `NotFound`, `Conflict` for a trace without
         a record, and `InvalidInput`.
         """
-        trace = await self.traces.get(trace_id, caller=caller)
-        then = trace.record
-        if then is None:
-            raise Conflict("This answer was given by an earlier version of dtrag, which recorded nothing to replay.")
+        trace, then = await self._recorded(trace_id, caller)
         run = self.run()
         text, alone = self._question_of(trace, then, question, run)
         self._check_filters(then, filters, run)
@@ -114,6 +112,7 @@ class Replays:
             explained=is_same(compared) or bool(changed),
             aspects=compared,
             reasons=changed,
+            titles=await self.traces.titles((*then.document_ids, *now.document_ids), caller=caller),
             notes=() if trace.answer else (TEXT_ERASED,),
             record=await self.confirmation(then),
             earlier_text=trace.answer,
@@ -136,10 +135,7 @@ class Replays:
         `question`, an answer whose text is not kept is given again, and is part of the bundle if it is the same.
         Raises as `replay`, and `MissingExtra`.
         """
-        trace = await self.traces.get(trace_id, caller=caller)
-        then = trace.record
-        if then is None:
-            raise Conflict("This answer was given by an earlier version of dtrag, which recorded nothing to export.")
+        trace, then = await self._recorded(trace_id, caller)
         run, text, answer = self.run(), trace.question, trace.answer
         if question is not None:
             text, _ = self._question_of(trace, then, question, run)
@@ -204,6 +200,17 @@ class Replays:
         await self._note("answers.export", then, caller)
         return bundle
 
+    async def _recorded(self, trace_id: str | uuid.UUID, caller: Caller) -> tuple[Trace, AnswerRecord]:
+        trace = await self.traces.get(trace_id, caller=caller)
+        if trace.record is None:
+            raise Conflict(
+                stated(
+                    "replay_unrecorded",
+                    "This answer was given by an earlier version of dtrag, which recorded nothing to replay or export.",
+                )
+            )
+        return trace, trace.record
+
     async def _evidence(self, then: AnswerRecord, access: Access) -> _Evidence:
         """What there is of the answer that the caller may see, and an export may have."""
         taxonomy = (await self.index.snapshot()).taxonomy
@@ -259,30 +266,50 @@ class Replays:
             searched = next((step.facts["search_query"] for step in trace.steps if "search_query" in step.facts), "")
             stored = searched or trace.question
             if not stored:
-                raise InvalidInput("The text of the question is not kept with the trace: give it as it was asked.")
+                raise InvalidInput(
+                    stated(
+                        "replay_question_missing",
+                        "The text of the question is not kept with the trace: give it as it was asked.",
+                    )
+                )
             return stored, bool(searched)
         text = self.mask(question)
         key = run.text_key()
         if key is None or key.id != then.key_id:
             raise InvalidInput(
-                "The question cannot be checked: this service has another key than the one that answered it. Set "
-                "DTRAG_ANSWER_KEY, or copy the file answer-key of its data folder."
+                stated(
+                    "replay_question_unchecked",
+                    "The question cannot be checked: this service has another key than the one that answered it. Set "
+                    "answer_key, or copy the file answer-key of its data folder.",
+                )
             )
         if key.hash(text) not in {then.question, then.standalone}:
-            raise InvalidInput("This is not the question of the trace. Give it exactly as it was asked.")
+            raise InvalidInput(
+                stated(
+                    "replay_question_differs", "This is not the question of the trace. Give it exactly as it was asked."
+                )
+            )
         return text, key.hash(text) == then.standalone
 
     def _check_filters(self, then: AnswerRecord, filters: Mapping[str, Any] | None, run: Run) -> None:
         if PATH_KEYS & (filters or {}).keys():
-            raise InvalidInput("The categories of the search are known: leave the filters by category out.")
+            raise InvalidInput(
+                stated(
+                    "replay_categories_known",
+                    "The categories of the search are known: leave the filters by category out.",
+                )
+            )
         key = run.text_key()
         hashed = "" if key is None else key.hash_of_filters(filters or {})
         if hashed != then.filters and (filters or then.filters):
             raise InvalidInput(
-                "The question was searched with filters other than categories, which are not kept: give the same ones "
-                "in the body of POST /traces/{id}/replay."
+                stated(
+                    "replay_filters_missing",
+                    "The question was searched with filters other than categories, which are not kept: give the "
+                    "same ones in the body of POST /traces/TRACE_ID/replay.",
+                )
                 if then.filters
-                else "The question was searched without such filters: leave them out."
+                else stated("replay_filters_unknown", "The question was searched without such filters: leave them out.")
             )
 
     async def _scope_of(self, then: AnswerRecord, access: Access) -> tuple[Viewer, bool]:

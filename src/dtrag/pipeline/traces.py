@@ -12,7 +12,7 @@ import datetime
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 
 from dtrag.batch_writer import BEGINNING, BatchWriter, TidyTimer, Written, kept_since
@@ -130,17 +130,17 @@ class Traces:
                 return shown
         raise _not_found(trace_id)
 
-    async def titles(self, traces: Sequence[Trace], *, caller: Caller = LOCAL) -> dict[str, str]:
-        """Document id -> title of the documents of the traces that the caller may see, in the order of the traces.
+    async def titles(self, document_ids: Iterable[str], *, caller: Caller = LOCAL) -> dict[str, str]:
+        """Document id -> title of those of the documents that the caller may see, in their order.
 
         The order of the database depends on documents that the caller may not see.
         """
-        document_ids = _documents(traces)
-        if not document_ids:
+        keys = _keys(document_ids)
+        if not keys:
             return {}
         scope = caller.access.resolved((await self._index.snapshot()).taxonomy)
-        titles = await self._sight.titles(document_ids, scope)
-        return {str(key): titles[key] for key in document_ids if key in titles}
+        titles = await self._sight.titles(keys, scope)
+        return {str(key): titles[key] for key in keys if key in titles}
 
     async def newest(self, limit: int = 20, *, caller: Caller = LOCAL) -> list[Trace]:
         """The newest traces that the caller may see, newest first."""
@@ -206,7 +206,7 @@ class Traces:
         return kept_since(self._now(), self._days)
 
     async def _visible(self, traces: Sequence[Trace], caller: Caller) -> list[Trace]:
-        document_ids = _documents(traces)
+        document_ids = _keys(document_id for trace in traces for document_id in trace.document_ids)
         if not document_ids:
             return list(traces)
         scope = caller.access.resolved((await self._index.snapshot()).taxonomy)
@@ -220,9 +220,8 @@ class Traces:
         return shown
 
 
-def _documents(traces: Sequence[Trace]) -> list[uuid.UUID]:
-    ids = dict.fromkeys(document_id for trace in traces for document_id in trace.document_ids if document_id)
-    return [uuid.UUID(document_id) for document_id in ids]
+def _keys(document_ids: Iterable[str]) -> list[uuid.UUID]:
+    return [uuid.UUID(document_id) for document_id in dict.fromkeys(filter(None, document_ids))]
 
 
 def _sees_all(caller: Caller) -> bool:

@@ -86,6 +86,8 @@ class Replay:
     """What was compared."""
     reasons: Statements
     """What has changed since, as far as it was checked; also where the answer is the same."""
+    titles: Mapping[str, str]
+    """Id -> title of the documents behind both answers; without those that were deleted or that you may not see."""
     notes: Statements
     """What limits the comparison, such as an erased text."""
     record: Literal["confirmed", "altered", "not_audited"]

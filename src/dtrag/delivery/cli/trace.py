@@ -53,7 +53,7 @@ def trace(
 
     async def load(opened: App) -> tuple[list[Trace], dict[str, str]]:
         loaded = [await opened.traces.get(trace_id)] if trace_id else await opened.traces.newest(last or 1)
-        return loaded, await opened.traces.titles(loaded)
+        return loaded, await opened.traces.titles(key for row in loaded for key in row.document_ids)
 
     traces, titles = with_app(context, load)
     values, is_table = [_row(row, titles) for row in traces], not as_json and form is ListFormat.table

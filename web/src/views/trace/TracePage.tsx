@@ -15,6 +15,7 @@ import { DebateColumns } from "./DebateColumns";
 import { Decision } from "./Decision";
 import { Documents } from "./Documents";
 import { partNames } from "../../text/part-names";
+import { Replay } from "./Replay";
 import { t } from "./text";
 import { debateOf, toolCalls, usageOf, type ToolCall, type Trace } from "./trace-facts";
 import { Waterfall } from "./Waterfall";
@@ -61,6 +62,9 @@ function Shown({ trace }: { trace: Trace }) {
         </Section>
       )}
       {!trace.answer && !trace.question && <p class={styles.hint}>{t("trace.noTexts")}</p>}
+      <Section title={t("replay.title")}>
+        <Replay trace={trace} />
+      </Section>
       <Section title={t("trace.steps")}>
         {trace.calls.length > 0 && <p class={styles.hint}>{t("step.legend")}</p>}
         <Waterfall trace={trace} />

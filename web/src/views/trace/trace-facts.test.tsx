@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { mount } from "../../test/setup";
 import { DebateColumns } from "./DebateColumns";
+import { Replayed, verdictOf, type Comparison } from "./Replayed";
+import { SavedBundle } from "./SavedBundle";
 import { placed, spanOf } from "./timeline";
 import { debateOf, flows, otherFacts, toolCalls, usageOf, type Call, type Step, type Trace } from "./trace-facts";
 import { Waterfall } from "./Waterfall";
@@ -103,6 +105,54 @@ test("a debate has a column for each side, and says when a side was silent", () 
   expect(shown.textContent).toContain("This side gave no answer in this round.");
   expect(shown.textContent).toContain("26 days for full-time employees.");
   expect(debateOf(null)).toBeNull();
+});
+
+test("a replay says what differs and why, with titles instead of ids", () => {
+  const [known, deleted] = ["0b1f6f0e-0000-4000-8000-000000000001", "1c2f6f0e-0000-4000-8000-000000000002"];
+  const replayed: Comparison = {
+    trace_id: known,
+    answered_at: "2026-11-01T09:00:00+00:00",
+    replayed_at: "2026-11-02T09:00:00+00:00",
+    same: false,
+    explained: true,
+    aspects: [
+      { name: "text", same: false, then: "eb5d", now: "77aa" },
+      { name: "decision", same: true, then: "review", now: "review" },
+    ],
+    reasons: [{ code: "x", text: `Changed: ${known}, ${deleted}.`, values: {} }],
+    titles: { [known]: "Leave" },
+    notes: [],
+    record: "altered",
+    earlier_text: "",
+    text: "Nine days.",
+    citations: [],
+  };
+  expect(verdictOf(replayed)).toBe("replay.explained");
+  expect(verdictOf({ same: true, explained: true })).toBe("replay.same");
+  expect(verdictOf({ same: false, explained: false })).toBe("replay.unexplained");
+  const shown = mount(<Replayed replayed={replayed} />).textContent;
+  for (const words of [
+    "Changed: Leave, deleted document 1c2f6f0e.",
+    "Text (hash) Differs",
+    "Judgement Same",
+    "Nine days.",
+  ])
+    expect(shown).toContain(words);
+  expect(shown).toContain("was changed: the audit log has another one");
+});
+
+test("a file says what it contains and what is left out", () => {
+  const saved = {
+    name: "answer-0b1f6f0e.json",
+    public_key: "6d5a",
+    citations: [1, 2, 3],
+    passages: [1],
+    left_out: ["question", "citation 2"],
+  };
+  const shown = mount(<SavedBundle saved={saved} />).textContent;
+  expect(shown).toContain("answer, line of the audit log, 3 citations (2 with text), 1 passage");
+  expect(shown).toContain("you may not see it: question.");
+  expect(shown).toContain("dtrag verify answer-0b1f6f0e.json --key 6d5a");
 });
 
 test("the waterfall says in words what its bars show", () => {

@@ -185,7 +185,7 @@ async def trace(request: Request, trace_id: str) -> TraceShape:
     traces, caller = app_of(request).traces, caller_of(request)
     stored = await traces.get(trace_id, caller=caller)
     add_subjects(request, [str(stored.trace_id), *stored.document_ids])
-    return extended(TraceShape, stored, titles=await traces.titles([stored], caller=caller))
+    return extended(TraceShape, stored, titles=await traces.titles(stored.document_ids, caller=caller))
 
 
 _REPLAY_FAILURES = failures(400, 403, 404, 409, 413, 415, 422, 503)
