@@ -228,8 +228,8 @@ class Settings:
     )
     public: str = _setting(
         "",
-        "Branches that callers without a key may search, ask about and read, as paths separated by commas; not set: "
-        "none (docs/how-to/public-access.md).",
+        "Branches that callers without a key may search, ask about and read, as paths separated by commas; * for all "
+        "categories, not set: none (docs/how-to/public-access.md).",
     )
     grades: str = _setting(
         "O,S,C", "Grades that branches of the category tree may have, the lowest first, separated by commas."

@@ -36,6 +36,7 @@ from tests.store import Databases
 
 QUESTION = "What does machine learning find?"
 MANY = 1_000_000
+FAR = ("203.0.113.7", 1)
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -55,7 +56,7 @@ async def built(houses_of_module: Databases) -> AsyncIterator[House]:
 @pytest_asyncio.fixture(scope="module")
 async def anyone(built: House) -> AsyncIterator[httpx2.AsyncClient]:
     """A client without a key, on another machine."""
-    async with client_of(built.api, address=("203.0.113.7", 1)) as client:
+    async with client_of(built.api, address=FAR) as client:
         yield client
 
 
@@ -230,7 +231,29 @@ async def test_who_sees_a_document_and_what_a_move_makes_public(built: House) ->
         await built.app.taxonomy.activate(version.version)
 
 
-@each("text", ["AI//ML", "a/" * 9, " , /"])
+async def test_all_categories_are_public_without_the_documents_that_have_none(houses: Databases) -> None:
+    async with house(houses.settings(public="*")) as running, client_of(running.api, address=FAR) as anyone:
+        admin = await running.client("admin", None, "admin")
+        added = await admin.post("/documents", files={"files": ("loose.md", f"# Loose\n\n{CANARY} in no category.")})
+        assert added.status_code == 201
+        everything = (await admin.get("/documents")).json()["documents"]
+        seen = (await anyone.get("/documents")).json()["documents"]
+        assert {row["document_id"] for row in seen} == {
+            row["document_id"] for row in everything if row["taxonomy_path"]
+        } != {row["document_id"] for row in everything}
+        assert (await anyone.get("/session")).json()["scope"] == ["*"]
+        found = (await anyone.post("/search", json={"query": CANARY})).json()["results"]
+        assert [row["taxonomy_path"] for row in found] == [["HR", "Salary"]]
+        assert {tuple(row["path"]) for row in (await anyone.get("/overview")).json()["branches"]} >= {("AI",), ("학사",)}
+        assert (await anyone.post("/ask", json={"question": QUESTION})).status_code == 200
+        [pay] = [row["document_id"] for row in seen if row["taxonomy_path"] == ["HR", "Salary"]]
+        sights = (await admin.get(f"/documents/{pay}/who")).json()["sights"]
+        assert {"kind": "public", "name": "public", "branch": None, "role": "public", "id": ""} in sights
+        await admin.post("/documents", files={"files": ("new.md", "# New\n\nA new branch.")}, data={"category": "New"})
+        assert len((await anyone.get("/documents")).json()["documents"]) == len(seen) + 1
+
+
+@each("text", ["AI//ML", "a/" * 9, " , /", "*,AI"])
 def test_a_setting_that_names_no_paths_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="DTRAG_PUBLIC"):
         public_grant(text)

@@ -6,7 +6,7 @@ import datetime
 from dataclasses import replace
 
 from dtrag.core.access.api_key import PUBLIC_ID, Key
-from dtrag.core.access.scope import Anchor, Grant
+from dtrag.core.access.scope import ALL_CATEGORIES, Anchor, Grant
 from dtrag.core.agent import MILLION
 from dtrag.core.chat import Usage
 from dtrag.core.taxonomy.tree import CategoryPath
@@ -25,13 +25,15 @@ OWNER = str(PUBLIC_ID)
 def public_grant(branches: str) -> Grant | None:
     """The branches in the setting `public`, by their paths; None for none. Raises `InvalidInput`.
 
-    A path grants the category that has it: after a move nothing, until the setting is changed.
+    A path grants the category that has it: after a move nothing, until the setting is changed. `*` grants all of them.
     """
     paths = [part.strip() for part in branches.split(",") if part.strip()]
+    if paths == ["*"]:
+        return Grant((ALL_CATEGORIES,))
     try:
         anchors = tuple(Anchor(CategoryPath.parse(path), None) for path in paths)
     except InvalidInput as error:
-        raise InvalidInput(f"DTRAG_PUBLIC lists paths of categories, separated by commas. {error}") from error
+        raise InvalidInput(f"DTRAG_PUBLIC lists paths of categories, separated by commas, or is * for all. {error}") from error
     return Grant(anchors) if anchors else None
 
 

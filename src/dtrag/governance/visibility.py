@@ -113,7 +113,7 @@ def _branches(grant: Grant | None, node: int | None, taxonomy: Taxonomy) -> list
     for anchor in grant.anchors:
         top = anchor.node(taxonomy)
         if top is not None and node in taxonomy.subtree(top):
-            return [tuple(taxonomy.path(top))]
+            return [tuple(taxonomy.path(top)) or None]
     return []
 
 

@@ -55,7 +55,11 @@ function Account({ onOptions }: { onOptions: () => void }) {
           <strong>{who.local ? t("session.local") : keyless.value ? t("session.public") : who.name}</strong>
           <span class={styles.scope}>
             {who.role !== "public" && <Badge>{t(`role.${who.role}`)}</Badge>}
-            <span>{who.scope ? t("session.scope", { paths: who.scope.join(", ") }) : t("session.whole")}</span>
+            <span>
+              {who.scope && who.scope[0] !== "*"
+                ? t("session.scope", { paths: who.scope.join(", ") })
+                : t("session.whole")}
+            </span>
           </span>
         </div>
       )}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any, TypedDict
 
-from dtrag.core.taxonomy.tree import MAX_DEPTH, UNCLASSIFIED, CategoryPath, Taxonomy
+from dtrag.core.taxonomy.tree import MAX_DEPTH, ROOT, UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput
 
@@ -91,9 +91,11 @@ class Anchor:
         """The node in this version of the tree, or None."""
         if self.node_id is None:
             return taxonomy.find(self.path)
-        return self.node_id if self.node_id in taxonomy.nodes else None
+        return self.node_id if self.node_id == ROOT or self.node_id in taxonomy.nodes else None
 
 
+ALL_CATEGORIES = Anchor(CategoryPath(("*",), ("*",)), ROOT)
+"""Every category, also those to come; not documents without a category. No category can have this name."""
 MOST_KNOWN = 10_000
 """Grants whose nodes are cached per version of the tree."""
 
@@ -134,7 +136,7 @@ class Grant:
         for anchor in self.anchors:
             node = anchor.node(taxonomy)
             if node is not None:
-                nodes |= taxonomy.subtree(node)
+                nodes |= taxonomy.subtree(node) - {ROOT}
         if len(taxonomy.known) < MOST_KNOWN:
             taxonomy.known[self] = nodes
         return nodes
