@@ -38,7 +38,8 @@ export default defineConfig({
         codeSplitting: {
           includeDependenciesRecursively: false,
           groups: [
-            { name: "parts", test: /src[\\/](parts|text|state|app|api)[\\/]/, minShareCount: 2 },
+            { name: "parts", test: /src[\\/](parts(?![\\/]moving)|text|state|app|api)[\\/]/, minShareCount: 2 },
+            { name: "moving", test: /src[\\/]parts[\\/]moving[\\/]/ },
             { name: "govern", test: /src[\\/]views[\\/](review|cases|evaluation|keys|audit|settings)[\\/]/ },
             { name: "tree", test: /src[\\/]views[\\/](taxonomy|agents)[\\/]/ },
           ],

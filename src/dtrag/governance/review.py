@@ -254,7 +254,7 @@ class Review:
 
     async def _decide(self, item: ReviewItem, decision: Decision, caller: Caller) -> ReviewItem:
         if not await self._store.decide(item, decision):
-            raise Conflict("This item is decided already.", Advice.LIST_REVIEW)
+            raise Conflict(stated("item_decided", "This item is decided already."), Advice.LIST_REVIEW)
         subjects = [str(item.item_id), *([str(item.document_id)] if item.document_id else [])]
         details: dict[str, object] = {"kind": item.kind, "proposed": item.node_id}
         if decision.node_id is not None:

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
 import { usePaged } from "../../state/paged";
 import { href } from "../../state/router";
+import { mayAs } from "../../state/session";
 import { useMedia } from "../../state/use-media";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
@@ -11,10 +12,12 @@ import { Page } from "../../parts/Page";
 import { Empty, Failure, Loading } from "../../parts/States";
 import { VirtualList } from "../../parts/VirtualList";
 import { formatDate, formatNumber } from "../../text/texts";
-import { address, type Document } from "./state";
+import { address, listQuery, type Document } from "./state";
 import { t } from "./text";
+import { ChangeMany } from "./ChangeMany";
 import { ListTools } from "./ListTools";
 import { JobsPart } from "./JobsPart";
+import { useTicked, type Ticked } from "./ticked";
 import { UploadPanel } from "./UploadPanel";
 import { written } from "./uploads";
 import styles from "./DocumentsPage.module.css";
@@ -31,8 +34,7 @@ export function DocumentsPage() {
   useProgress(pending > 0, setPending);
   const documents = usePaged<Document>(
     async ({ limit, offset, signal }) => {
-      const query = { q, category: branch, type: type ? [type] : [], sort, limit, offset };
-      const page = await api.get("/documents", { query, signal });
+      const page = await api.get("/documents", { query: { ...listQuery(), limit, offset }, signal });
       setPending(page.total.vectors_pending);
       return { rows: page.documents, total: page.total.documents };
     },
@@ -95,39 +97,66 @@ function List({ documents, total }: ListProps) {
     const at = first === 0 ? 0 : first + 8; // rows above the visible ones are ready, too
     timer.current = setTimeout(() => address.set({ at }, { replace: true }), REST_MS);
   };
+  const ticked = useTicked(async (offset, limit) => {
+    const page = await api.get("/documents", { query: { ...listQuery(), limit, offset } });
+    return page.documents.map((row) => row.document_id);
+  });
+  const changes = mayAs("editor");
   const rowHeight = wide ? ROW.wide : ROW.narrow;
   return (
-    <div class={styles.list}>
-      <div class={styles.head} aria-hidden="true">
-        <span>{t("documents.document")}</span>
-        <span>{t("documents.category")}</span>
-        <span>{t("documents.kind")}</span>
-        <span class={styles.number}>{t("documents.passages")}</span>
-        <span class={styles.number}>{t("documents.indexed")}</span>
+    <>
+      {changes && <ChangeMany ticked={ticked} total={total} />}
+      <div class={`${styles.list} ${changes ? styles.ticks : ""}`}>
+        <div class={styles.head} aria-hidden="true">
+          {changes && <span />}
+          <span>{t("documents.document")}</span>
+          <span>{t("documents.category")}</span>
+          <span>{t("documents.kind")}</span>
+          <span class={styles.number}>{t("documents.passages")}</span>
+          <span class={styles.number}>{t("documents.indexed")}</span>
+        </div>
+        <div class={styles.rows}>
+          <VirtualList
+            key={rowHeight}
+            count={total}
+            rowHeight={rowHeight}
+            initial={initial.current}
+            label={t("documents.title")}
+            onVisible={visible}
+          >
+            {(index) => <Row document={documents.row(index)} index={index} ticked={changes ? ticked : null} />}
+          </VirtualList>
+        </div>
       </div>
-      <div class={styles.rows}>
-        <VirtualList
-          key={rowHeight}
-          count={total}
-          rowHeight={rowHeight}
-          initial={initial.current}
-          label={t("documents.title")}
-          onVisible={visible}
-        >
-          {(index) => <Row document={documents.row(index)} />}
-        </VirtualList>
-      </div>
-    </div>
+    </>
   );
 }
 
-function Row({ document }: { document: Document | undefined }) {
+interface RowProps {
+  document: Document | undefined;
+  index: number;
+  /** Null: documents cannot be ticked. */
+  ticked: Ticked | null;
+}
+
+function Row({ document, index, ticked }: RowProps) {
   if (!document) return <span class={styles.waiting} />;
   const category = pathText(document.taxonomy_path);
+  const title = document.title || t("documents.untitled");
   return (
     <div class={styles.row}>
+      {ticked && (
+        <label class={styles.tick}>
+          <input
+            type="checkbox"
+            checked={ticked.ids.has(document.document_id)}
+            aria-label={t("many.select", { title })}
+            onClick={(event) => ticked.toggle(document.document_id, index, event.shiftKey)}
+          />
+        </label>
+      )}
       <a class={styles.title} href={href("documents", { path: [document.document_id] })} lang={document.language}>
-        {document.title || t("documents.untitled")}
+        {title}
       </a>
       <span class={styles.category} title={category}>
         {category || t("documents.noCategory")}

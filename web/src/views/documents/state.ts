@@ -25,6 +25,12 @@ export const address = queryState({
   passage: text(),
 });
 
+/** What the filters of the address select, as the service reads it. */
+export function listQuery() {
+  const { q, branch, type, sort } = address.read();
+  return { q, category: branch, type: type ? [type] : [], sort };
+}
+
 export type ListState = ReturnType<typeof address.read>;
 
 const KINDS = { quote: "quote", context: "context", answer: "answer" } as const;

@@ -1,6 +1,8 @@
 import { texts } from "../../text/texts";
+import * as many from "./many-text";
 
 const en = {
+  ...many.en,
   "documents.title": "Documents",
   "documents.total": "{n} {n|document|documents} that you may see.",
   "documents.matching": "{n} {n|document matches|documents match}.",
@@ -147,6 +149,7 @@ const en = {
 };
 
 const ko: Record<keyof typeof en, string> = {
+  ...many.ko,
   "documents.title": "문서",
   "documents.total": "볼 수 있는 문서 {n}개입니다.",
   "documents.vectors": "문단 {n}개는 벡터를 만드는 중이라, 그때까지 단어로 찾습니다.",

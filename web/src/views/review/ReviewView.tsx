@@ -1,5 +1,5 @@
 /** Review queue: what the machine was unsure about, least confident first, and a person's decision about each. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useResource } from "../../state/resource";
 import { useShortcuts } from "../../state/shortcuts";
 import { useMedia } from "../../state/use-media";
@@ -9,6 +9,7 @@ import { Page } from "../../parts/Page";
 import { Empty, Loaded } from "../../parts/States";
 import { ItemPanel } from "./ItemPanel";
 import { following, neighbour, type Item } from "./items";
+import { toggled } from "./many";
 import { Queue } from "./Queue";
 import { address, go, linkTo, openItem, PAGE } from "./state";
 import { t } from "./text";
@@ -34,7 +35,9 @@ export default function ReviewView() {
     moved.current = true;
     go(item.item_id, { replace: true });
   };
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
   useShortcuts([
+    { keys: "t", label: () => t("many.tickKey"), run: () => current && setTicked(toggled(ticked, [current], current)) },
     { keys: "j", label: () => t("review.next"), run: () => open(neighbour(items, current, 1)) },
     { keys: "k", label: () => t("review.previous"), run: () => open(neighbour(items, current, -1)) },
   ]);
@@ -43,6 +46,12 @@ export default function ReviewView() {
     done.current.add(id);
     moved.current = true;
     go(next?.item_id ?? null, { replace: true });
+    queue.reload();
+  };
+  const decidedMany = (ids: readonly string[]) => {
+    for (const id of ids) done.current.add(id);
+    setTicked(new Set([...ticked].filter((id) => !ids.includes(id))));
+    if (current && ids.includes(current)) go(null, { replace: true });
     queue.reload();
   };
   const emptied = queue.data?.total === 0 && !chosen;
@@ -69,7 +78,9 @@ export default function ReviewView() {
             </Empty>
           ) : (
             <div class={styles.columns}>
-              {!alone && page.total > 0 && <Queue page={page} current={current} />}
+              {!alone && page.total > 0 && (
+                <Queue page={page} current={current} ticked={ticked} onTick={setTicked} onDecided={decidedMany} />
+              )}
               {current && (
                 <ItemPanel
                   key={current}

@@ -5,8 +5,9 @@ import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
+import { useAcceptance } from "../../parts/moving/Acceptance";
 import { Failure } from "../../parts/States";
-import { documentsSentence, nameOf, ReachName, type Effects } from "./Impact";
+import { documentsSentence, type Effects } from "./Impact";
 import { t } from "./text";
 import styles from "./BringIn.module.css";
 
@@ -18,28 +19,18 @@ interface Props {
   onDone: () => void;
 }
 
-const NAMES_SHOWN = 2;
-
-function fallOf(change: Effects["lowered"][number]): string {
-  return `${change.path.join("/") || "—"} (${change.from} → ${change.to})`;
-}
-
 export function BringIn({ effects, back, onClose, onDone }: Props) {
-  const [accepted, setAccepted] = useState(false);
-  const [acceptedLower, setAcceptedLower] = useState(false);
-  const [missing, setMissing] = useState(false);
+  const acceptance = useAcceptance();
   const [working, setWorking] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const { version, lowered } = effects;
-  const widened = effects.access.filter((reach) => reach.gained > 0);
-  const names = widened.length > NAMES_SHOWN ? t("bring.names", { n: widened.length }) : widened.map(nameOf).join(", ");
-  const waiting = (widened.length > 0 && !accepted) || (lowered.length > 0 && !acceptedLower);
+  const { version } = effects;
+  const widened = effects.access.some((reach) => reach.gained > 0);
 
   async function bringIn() {
-    if (waiting) return setMissing(true);
+    if (!acceptance.given(effects, widened)) return;
     setWorking(true);
     setProblem(null);
-    const options = { path: { version }, body: { accept_widening: accepted, accept_lowering: acceptedLower } };
+    const options = { path: { version }, body: acceptance.body };
     try {
       await (back
         ? api.post("/taxonomy/{version}/rollback", options)
@@ -71,35 +62,7 @@ export function BringIn({ effects, back, onClose, onDone }: Props) {
       <div class={styles.bring}>
         <p>{t("bring.from", { active: effects.active })}</p>
         <p>{documentsSentence(effects)}</p>
-        {effects.access.length === 0 && <p>{t("impact.noAccess")}</p>}
-        {effects.access.map((reach) => (
-          <ReachName key={`${reach.kind} ${reach.name}`} reach={reach} />
-        ))}
-        {widened.length > 0 && (
-          <label class={styles.accept}>
-            <input
-              type="checkbox"
-              checked={accepted}
-              aria-invalid={missing && !accepted}
-              onChange={(event) => setAccepted(event.currentTarget.checked)}
-            />
-            {t("bring.accept", { names })}
-          </label>
-        )}
-        {lowered.length > 0 && (
-          <label class={styles.accept}>
-            <input
-              type="checkbox"
-              checked={acceptedLower}
-              aria-invalid={missing && !acceptedLower}
-              onChange={(event) => setAcceptedLower(event.currentTarget.checked)}
-            />
-            {t("bring.acceptLower", { branches: lowered.map(fallOf).join(", ") })}
-          </label>
-        )}
-        <p class={styles.missing} role="alert">
-          {missing && waiting && t("bring.mustAccept")}
-        </p>
+        {acceptance.boxes(effects, widened)}
         {problem && <Failure problem={problem} />}
       </div>
     </Dialog>

@@ -1,17 +1,14 @@
 /** What a version would change: documents that move, and who gains or loses sight of what. */
 import type { components } from "../../api/schema";
-import { Badge } from "../../parts/Badge";
+import { ReachName } from "../../parts/moving/Acceptance";
+import { t as moving } from "../../parts/moving/text";
 import { pathText } from "./sentences";
 import { t } from "./text";
 import styles from "./Impact.module.css";
 
 export type Effects = components["schemas"]["PreviewShape"];
-type Reach = components["schemas"]["ReachShape"];
 type Moved = components["schemas"]["MovedShape"];
 type Example = components["schemas"]["ExampleShape"];
-
-export const nameOf = ({ kind, name }: Reach): string =>
-  kind === "public" ? t("impact.public") : t(kind === "agent" ? "impact.agent" : "impact.key", { name });
 
 export const documentsSentence = ({ documents }: Effects): string =>
   documents ? t("impact.documents", { n: documents }) : t("impact.noDocuments");
@@ -28,7 +25,7 @@ export function Impact({ effects }: { effects: Effects }) {
         </ul>
       )}
       {effects.access.length === 0 ? (
-        <p>{t("impact.noAccess")}</p>
+        <p>{moving("reach.none")}</p>
       ) : (
         <>
           <h4>{t("impact.access")}</h4>
@@ -44,16 +41,6 @@ export function Impact({ effects }: { effects: Effects }) {
         </>
       )}
     </div>
-  );
-}
-
-export function ReachName({ reach }: { reach: Reach }) {
-  return (
-    <p class={styles.name}>
-      <strong>{nameOf(reach)}</strong>
-      {reach.gained > 0 && <Badge tone="warn">{t("impact.gains", { n: reach.gained })}</Badge>}
-      {reach.lost > 0 && <Badge tone="bad">{t("impact.loses", { n: reach.lost })}</Badge>}
-    </p>
   );
 }
 

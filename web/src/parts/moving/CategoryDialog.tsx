@@ -3,17 +3,19 @@ import { useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
 import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
-import { rowsOf } from "../../parts/branches";
-import { Button } from "../../parts/Button";
-import { Dialog } from "../../parts/Dialog";
-import { Field } from "../../parts/Field";
-import { Loaded } from "../../parts/States";
-import { Tree } from "../../parts/Tree";
+import { rowsOf } from "../branches";
+import { Button } from "../Button";
+import { Dialog } from "../Dialog";
+import { Field } from "../Field";
+import { Loaded } from "../States";
+import { Tree } from "../Tree";
 import { t } from "./text";
 import styles from "./CategoryDialog.module.css";
 
 interface Props {
   open: boolean;
+  /** Of several documents; left out for one. */
+  title?: string;
   alternatives: readonly (readonly string[])[];
   onClose: () => void;
   onChoose: (path: readonly string[]) => void;
@@ -21,7 +23,7 @@ interface Props {
 
 const NOTHING_OPEN: ReadonlySet<string> = new Set();
 
-export function CategoryDialog({ open, alternatives, onClose, onChoose }: Props) {
+export function CategoryDialog({ open, title = t("category.title"), alternatives, onClose, onChoose }: Props) {
   const [chosen, setChosen] = useState<readonly string[] | null>(null);
   const [search, setSearch] = useState("");
   const tree = useResource(
@@ -30,7 +32,7 @@ export function CategoryDialog({ open, alternatives, onClose, onChoose }: Props)
   );
   return (
     <Dialog
-      title={t("category.title")}
+      title={title}
       open={open}
       onClose={onClose}
       footer={
@@ -44,7 +46,7 @@ export function CategoryDialog({ open, alternatives, onClose, onChoose }: Props)
     >
       <div class={styles.content}>
         {alternatives.length > 0 && (
-          <div class={styles.alternatives} role="group" aria-label={t("document.alternatives")}>
+          <div class={styles.alternatives} role="group" aria-label={t("category.alternatives")}>
             {alternatives.map((path) => (
               <Button
                 key={path.join("/")}
@@ -64,7 +66,7 @@ export function CategoryDialog({ open, alternatives, onClose, onChoose }: Props)
               {search.trim() && rowsOf(branches, NOTHING_OPEN, search).length === 0 && <p>{t("category.none")}</p>}
               <Tree
                 tree={branches}
-                label={t("category.title")}
+                label={title}
                 search={search}
                 current={chosen}
                 onCurrent={(branch) => setChosen(branch.path)}
