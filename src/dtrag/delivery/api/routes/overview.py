@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
@@ -17,12 +15,8 @@ router = APIRouter(tags=["documents"])
 
 MOST_BRANCHES = 8
 MOST_NEWEST = 5
-MOST_EXAMPLES = 12
 READ = 60
 """Newest documents from whose titles examples are made: several editions of a regulation have one title."""
-
-MAX_TITLE = 60
-"""Characters of a title that a question repeats; longer ones are sentences or file names."""
 
 
 class NewDocument(BaseModel):
@@ -55,15 +49,19 @@ class Overview(BaseModel):
     more_branches: int = Field(description="Number of such branches that are not listed.")
     newest: list[NewDocument] = Field(description="The newest documents, the newest first; one for each title.")
     examples: list[str] = Field(
-        description="Example questions: those of the settings, or made from titles of the newest documents."
+        description="Example questions: those of the settings, or made from titles of the newest documents and "
+        "answered with confidence."
     )
 
 
 @router.get("/overview", responses=failures(403, 503), dependencies=BROWSE)
 async def overview(request: Request) -> Overview:
-    """What you may ask about: branches, the newest documents, and example questions. No question is computed."""
-    app, access = app_of(request), caller_of(request).access
-    presentation = service_of(request).presentation
+    """What you may ask about: branches, the newest documents, and example questions.
+
+    Without questions of the settings, those made from titles are answered once for each scope and state of the index,
+    which may take two seconds; those that are not checked by then follow in a later reply.
+    """
+    app, access, service = app_of(request), caller_of(request).access, service_of(request)
     active = await app.taxonomy.tree()
     scope, counts = access.resolved(active), await app.taxonomy.counts()
     branches = top_branches(active, scope, counts)
@@ -72,26 +70,12 @@ async def overview(request: Request) -> Overview:
         by_title.setdefault(document.title, document)
     newest = list(by_title.values())
     request.state.subjects = [document.document_id for document in newest[:MOST_NEWEST]]
+    examples = list(service.presentation.examples) or await service.examples.of(app, newest, access)
     return Overview(
-        greeting=presentation.greeting,
+        greeting=service.presentation.greeting,
         documents=sum(number for node, number in counts.items() if scope.nodes is None or node in scope.nodes),
         branches=branches[:MOST_BRANCHES],
         more_branches=max(0, len(branches) - MOST_BRANCHES),
         newest=[NewDocument.of(document) for document in newest[:MOST_NEWEST]],
-        examples=list(presentation.examples) or example_questions(newest, MOST_EXAMPLES),
+        examples=examples,
     )
-
-
-def example_questions(documents: Iterable[DocumentSummary], limit: int) -> list[str]:
-    """At most `limit` questions, each in the language of its document, in the order of the documents."""
-    return [_about(document) for document in documents if 0 < len(document.title) <= MAX_TITLE][:limit]
-
-
-def _about(document: DocumentSummary) -> str:
-    """A question that the document answers if anything does: the first article of a regulation states its purpose."""
-    title = document.title
-    if document.metadata.get("kind") == "regulation":
-        return f"{title}의 목적은 무엇인가요?"
-    if document.language == "ko":
-        return f"‘{title}’에는 어떤 내용이 있나요?"
-    return f"What does “{title}” say?"
