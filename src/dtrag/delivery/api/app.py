@@ -229,6 +229,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
             service.stopping = True
             await cancelled(working)
             await cancelled(forgetting)
+            await service.examples.close()
             await service.isolation.close()
             await asyncio.to_thread(upload_folder.close)
     service.opened = None

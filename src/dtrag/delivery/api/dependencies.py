@@ -20,6 +20,7 @@ from dtrag.counts import Counts
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.clients import RequestLimits
 from dtrag.delivery.api.connections import ACCEPTING, CLIENTS, connection_counts
+from dtrag.delivery.api.example_questions import ExampleQuestions
 from dtrag.delivery.api.presentation import Presentation
 from dtrag.delivery.api.prometheus import Telemetry
 from dtrag.delivery.api.request_tasks import InFlight
@@ -54,6 +55,7 @@ class Service:
     page: BuiltPage | None = field(default_factory=built_page)
     """The built web page, if there is one."""
     presentation: Presentation = field(init=False)
+    examples: ExampleQuestions = field(default_factory=ExampleQuestions)
     isolation: IsolationRuns = field(init=False)
     public_origins: frozenset[str] = frozenset()
     """Origins of its own pages behind a proxy."""

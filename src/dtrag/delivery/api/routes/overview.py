@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from fastapi import APIRouter, Request
@@ -25,12 +25,8 @@ router = APIRouter(tags=["documents"])
 
 MOST_BRANCHES = 8
 MOST_NEWEST = 5
-MOST_EXAMPLES = 12
 READ = 60
 """Newest documents from whose titles examples are made: several editions of a regulation have one title."""
-
-MAX_TITLE = 60
-"""Characters of a title that a question repeats; longer ones are sentences or file names."""
 
 
 class NewDocument(BaseModel):
@@ -82,7 +78,8 @@ class Overview(BaseModel):
     more_branches: int = Field(description="Number of such branches that are not listed.")
     newest: list[NewDocument] = Field(description="The newest documents, the newest first; one for each title.")
     examples: list[str] = Field(
-        description="Example questions: those of the settings, or made from titles of the newest documents."
+        description="Example questions: those of the settings, or made from titles of the newest documents and "
+        "answered with confidence."
     )
     setup: Setup | None = Field(
         description="For administrators of the whole tree, until all steps are done; null for everybody else."
@@ -91,9 +88,13 @@ class Overview(BaseModel):
 
 @router.get("/overview", responses=failures(403, 503), dependencies=BROWSE)
 async def overview(request: Request) -> Overview:
-    """What you may ask about: branches, the newest documents, and example questions. No question is computed."""
+    """What you may ask about: branches, the newest documents, and example questions.
+
+    Without questions of the settings, those made from titles are answered once for each scope and state of the index,
+    which may take two seconds; those that are not checked by then follow in a later reply.
+    """
     app, caller, service = app_of(request), caller_of(request), service_of(request)
-    access, presentation = caller.access, service.presentation
+    access = caller.access
     active = await app.taxonomy.tree()
     scope, counts = access.resolved(active), await app.taxonomy.counts()
     branches = top_branches(active, scope, counts)
@@ -102,13 +103,14 @@ async def overview(request: Request) -> Overview:
         by_title.setdefault(document.title, document)
     newest = list(by_title.values())
     request.state.subjects = [document.document_id for document in newest[:MOST_NEWEST]]
+    examples = list(service.presentation.examples) or await service.examples.of(app, newest, access)
     return Overview(
-        greeting=presentation.greeting,
+        greeting=service.presentation.greeting,
         documents=sum(number for node, number in counts.items() if scope.nodes is None or node in scope.nodes),
         branches=branches[:MOST_BRANCHES],
         more_branches=max(0, len(branches) - MOST_BRANCHES),
         newest=[NewDocument.of(document) for document in newest[:MOST_NEWEST]],
-        examples=list(presentation.examples) or example_questions(newest, MOST_EXAMPLES),
+        examples=examples,
         setup=await _setup(service, caller, counts) if sees_all(caller) else None,
     )
 
@@ -140,18 +142,3 @@ async def _setup(service: Service, caller: Caller, counts: Mapping[int, int]) ->
         keys=keys,
         words_only=check.reason_statements if is_lacking or check.status != "healthy" else (),
     )
-
-
-def example_questions(documents: Iterable[DocumentSummary], limit: int) -> list[str]:
-    """At most `limit` questions, each in the language of its document, in the order of the documents."""
-    return [_about(document) for document in documents if 0 < len(document.title) <= MAX_TITLE][:limit]
-
-
-def _about(document: DocumentSummary) -> str:
-    """A question that the document answers if anything does: the first article of a regulation states its purpose."""
-    title = document.title
-    if document.metadata.get("kind") == "regulation":
-        return f"{title}의 목적은 무엇인가요?"
-    if document.language == "ko":
-        return f"‘{title}’에는 어떤 내용이 있나요?"
-    return f"What does “{title}” say?"

@@ -117,7 +117,9 @@ async def index(request: Request) -> Response:
     page = service_of(request).page
     if page is None:
         return landing(request)
-    return _response(request, page.presented(service_of(request).presentation).index, {**_HEADERS, "Cache-Control": "no-cache"})
+    return _response(
+        request, page.presented(service_of(request).presentation).index, {**_HEADERS, "Cache-Control": "no-cache"}
+    )
 
 
 @router.get(ASSETS)
