@@ -33,7 +33,14 @@ ABOUT = """\
 NO_KEY, KEYLESS, WHOLE_TREE = "without a key", "without a key, of public branches", "admin of the whole tree"
 WIDTH = 120
 ORDER = (NO_KEY, "public", KEYLESS, *ROLES[1:], WHOLE_TREE)
-ROLE: Mapping[Need, str] = {"ask": "public", "browse": KEYLESS, "read": "reader", "write": "editor", "admin": "admin"}
+ROLE: Mapping[Need, str] = {
+    "ask": "public",
+    "browse": KEYLESS,
+    "read": "reader",
+    "originals": "reader",
+    "write": "editor",
+    "admin": "admin",
+}
 DECIDED = {"Health": "reader", "Check": "reader", "ServerShape": WHOLE_TREE}
 """Values that a route leaves out for other callers: `GET /health` and `GET /tools`, whose tests show it."""
 Fields = dict[str, dict[str, list[str]]]

@@ -33,6 +33,7 @@ from dtrag.assembly import (
     named_sources,
     open_sign_in,
     open_stores,
+    original_reader,
     parser_process,
     pipeline_type,
     search_engine,
@@ -74,6 +75,7 @@ from dtrag.governance.api_keys import Keys, Sessions
 from dtrag.governance.audit import Audit
 from dtrag.governance.document_changes import DocumentChanges
 from dtrag.governance.evaluations import Evaluations
+from dtrag.governance.originals import Originals, keeps_originals
 from dtrag.governance.public_access import OWNER, PublicAccess
 from dtrag.governance.review import IN_REVIEW, Review
 from dtrag.governance.sign_in import SignIn, SignInPreview, preview
@@ -182,6 +184,7 @@ class App:
         self.on_debate: Callable[[DebateEvent], None] = lambda event: None
         self.index = stores.index
         self.texts = DocumentTexts(stores.index)
+        self.originals = Originals(self.texts, original_reader(settings), shown=keeps_originals(settings))
         self._index_settings = stores.index_settings
         self._writer = stores.writer
         self.evaluations = Evaluations(stores.evaluations)
@@ -208,6 +211,7 @@ class App:
             classifier=self.classifier if classify_enabled(self.settings.classify) else None,
             max_passages=self.settings.max_passages,
             personal_data=self.personal_data,
+            keeps_originals=self.originals.shown,
         )
         self._folders = folders = FolderSync(
             stores.folders,
@@ -526,6 +530,7 @@ class App:
         await self._suggester.close()
         await self.case_store.close()
         await self._parser.close()
+        await self.originals.close()
         await self._tool_parser.close()
         for model in (self.model, self.critic):
             if model is not None:
@@ -862,7 +867,13 @@ class App:
         self.database.require_space()
         await self._index_settings.forget()
         await self._index_settings.register(self.analyzer.id)
-        documents = await reindex(self._writer, on_progress, self.analyzer, self.personal_data)
+        documents = await reindex(
+            self._writer,
+            on_progress,
+            self.analyzer,
+            self.personal_data,
+            keeps_originals=self.originals.shown,
+        )
         await self.imagination.analyse()
         await self._index_settings.rebuilt()
         return documents

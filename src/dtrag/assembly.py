@@ -72,6 +72,7 @@ from dtrag.ports import (
     Index,
     Judge,
     Models,
+    OriginalReader,
     Parser,
     Recorder,
     Reranker,
@@ -257,6 +258,11 @@ def parser_process(settings: Settings, max_file_mb: int) -> Parser:
         max_file_mb=max_file_mb,
         ocr=settings.ocr,
     )
+
+
+def original_reader(settings: Settings) -> OriginalReader:
+    """What shows pages of original files. Its process starts on first use."""
+    return ParserProcess(memory_mb=settings.parse_memory_mb, ocr="off")
 
 
 def search_engine(

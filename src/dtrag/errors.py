@@ -131,6 +131,19 @@ class NotFound(DtragError):
     advised = Advice.LIST_DOCUMENTS
 
 
+class NoOriginal(DtragError):
+    """Of the document {name!r} no original file is stored. Read its text instead; an ingest with
+    DTRAG_KEEP_ORIGINALS=on stores the originals of PDF files (docs/how-to/originals.md)."""
+
+    http_status = 404
+
+
+class OriginalUnreadable(DtragError):
+    """The original file of the document cannot be shown: {reason}. Read the text of the document instead."""
+
+    http_status = 422
+
+
 class Unauthorized(DtragError):
     """This service answers only callers with a key. Send it as `Authorization: Bearer <key>` or as `X-API-Key`;
     an administrator makes one with: dtrag keys create"""

@@ -181,6 +181,11 @@ class Settings:
         50_000,
         "Documents of more passages are refused. A document is a file, a line of JSON lines, or 2,000 rows of CSV.",
     )
+    keep_originals: str = _setting(
+        "off",
+        "on or off: whether PDF files of at most 32 MiB are stored with their documents, so that a source can be shown "
+        "on its page (docs/how-to/originals.md). Never with DTRAG_PII=mask.",
+    )
     max_upload_mb: int = _setting(64, "Larger uploads over HTTP are refused, in MiB.")
     agent_tokens_per_day: int = _setting(
         2_000_000, "Tokens that the models of an agent may use per day (UTC), unless its manifest sets another limit."

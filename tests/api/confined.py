@@ -49,11 +49,22 @@ class House:
         return found.app
 
     async def client(
-        self, name: str, scope: list[str] | None, role: Role = "editor", principals: Sequence[str] = ()
+        self,
+        name: str,
+        scope: list[str] | None,
+        role: Role = "editor",
+        principals: Sequence[str] = (),
+        *,
+        originals: bool = False,
     ) -> httpx2.AsyncClient:
-        """A client with a key of its own; `scope` None is the whole tree, `principals` are its users of sources."""
+        """A client with a key of its own; `scope` None is the whole tree, `principals` are its users of sources.
+
+        `originals`: it may see them.
+        """
         if name not in self.clients:
-            created = await self.app.keys.create(name, scope, role, rate=1_000_000, principals=principals)
+            created = await self.app.keys.create(
+                name, scope, role, rate=1_000_000, principals=principals, originals=originals
+            )
             self.clients[name] = await self.exits.enter_async_context(
                 httpx2.AsyncClient(
                     transport=httpx2.ASGITransport(app=self.api),

@@ -91,6 +91,9 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/documents/changes"): Described("write", sent={"action": "delete", "document_ids": ["nobodys"]}),
     ("GET", "/documents/{document_id}/text"): Described("browse", "document"),
     ("GET", "/documents/{document_id}/passages"): Described("browse", "document"),
+    # Documents with an original are in test_originals.py; these have none.
+    ("GET", "/documents/{document_id}/pages"): Described("originals", "document", own=404),
+    ("GET", "/documents/{document_id}/pages/{page}"): Described("originals", "document", own=404),
     ("GET", "/documents/{document_id}/who"): Described("admin", "document", whole_tree=True),
     ("GET", "/documents/{document_id:path}"): Described("browse", "document"),
     ("DELETE", "/documents/{document_id:path}"): Described("write", "document", own=204),
@@ -184,7 +187,7 @@ ROUTES: dict[Address, Described] = {
 MAY: dict[str, set[Need]] = {
     "reader": {"ask", "browse", "read"},
     "editor": {"ask", "browse", "read", "write"},
-    "admin": {"ask", "browse", "read", "write", "admin"},
+    "admin": {"ask", "browse", "read", "originals", "write", "admin"},
 }
 MAY["person"] = MAY["editor"]
 """Signed in with an identity provider, with a group of editors."""
@@ -292,6 +295,7 @@ async def send(client: httpx2.AsyncClient, address: Address, object_id: str = ""
         .replace("{trace_id}", "nobodys")
         .replace("{number}", "999")
         .replace("{name:path}", "nobodys")
+        .replace("{page}", "1")
     )
     version = "9.9.9" if ROUTES[address].own == 404 else "active"
     path = path.replace("{version}", version).replace("{base}", version)

@@ -23,6 +23,7 @@ from dtrag.adapters.parsers import ocr
 from dtrag.adapters.parsers.formats import OLE_MAGIC, format_of
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.originals import SoughtText
 from dtrag.errors import ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.regulations.korean import structure
@@ -152,6 +153,58 @@ async def test_hostile_pdf(case: str, parser: ParserProcess, tmp_path: Path) -> 
     documents, reason = await outcome(parser, tmp_path, "a.pdf", data)
     assert documents == []
     assert expected in reason
+
+
+MANY_TIMES = b" ".join([b"/X Do"] * 20)
+FORM = b"/Type /XObject /Subtype /Form /BBox [0 0 600 800] /Resources << /XObject << /X %d 0 R >> >>"
+DRAWN = PDFS | {
+    "drawn for ever": (
+        pdf(
+            [
+                b"<< /Type /Catalog /Pages 2 0 R >>",
+                b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+                b"<< /Type /Page /Parent 2 0 R /Resources << /XObject << /X 5 0 R >> >> /Contents 4 0 R >>",
+                stream(MANY_TIMES),
+                *(stream(MANY_TIMES, FORM % number) for number in range(6, 14)),
+                stream(b"0 0 600 800 re f", b"/Type /XObject /Subtype /Form /BBox [0 0 600 800]"),
+            ]
+        ),
+        "",
+    ),
+    "a giant picture": (
+        pdf(
+            [
+                b"<< /Type /Catalog /Pages 2 0 R >>",
+                b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+                b"<< /Type /Page /Parent 2 0 R /Resources << /XObject << /X 5 0 R >> >> /Contents 4 0 R >>",
+                stream(b"600 0 0 800 0 0 cm /X Do"),
+                stream(
+                    zlib.compress(bytes(1 << 20)),
+                    b"/Type /XObject /Subtype /Image /Width 60000 /Height 60000 /BitsPerComponent 8"
+                    b" /ColorSpace /DeviceRGB /Filter /FlateDecode",
+                ),
+            ]
+        ),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DRAWN)
+async def test_a_page_of_a_hostile_pdf(case: str, parser: ParserProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a picture of a bounded size or a reason, and the next one is not concerned."""
+    monkeypatch.setattr("dtrag.adapters.parsers.process.ASKED_SECONDS", 3)
+    data, _ = DRAWN[case]
+    sought = [SoughtText(1, "", "Leave information", "")]
+    for asked in (parser.picture(data, 1), parser.places(data, sought)):
+        try:
+            answer = await asked
+        except ParseFailed as failed:
+            assert REFUSED.match(str(failed)) or str(failed).startswith("it took longer than 3 s"), failed
+        else:
+            assert len(answer) < 1 << 24
+    assert (await parser.picture(GOOD_PDF, 1)).startswith(b"\x89PNG")
+    assert [len(boxes) for boxes in (await parser.places(GOOD_PDF, sought))[1]] == [2]
 
 
 async def test_pdf_whose_tables_of_objects_form_a_loop(parser: ParserProcess, tmp_path: Path) -> None:

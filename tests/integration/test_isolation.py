@@ -147,6 +147,7 @@ POLICIES = {
     "documents": "documents",
     "chunks": "chunks",
     "sentence_vectors": "sentences",
+    "originals": "originals",
     "imagined_questions": "imagined",
     "cbr_cases": "cases",
     "cbr_logs": "logs",
@@ -158,6 +159,7 @@ CONDITIONS = {
     "documents": {"node_id"},
     "chunks": {"node_id"},
     "sentence_vectors": {"node_id"},
+    "originals": {"node_id"},
     "imagined_questions": {"node_id"},
     "cbr_cases": {"node_id", "asked_in", "document_ids"},
     "cbr_logs": {"node_id", "asked_in", "document_ids", "case_ids"},
@@ -195,6 +197,7 @@ async def test_a_dropped_policy_of_a_live_index_is_found(
             "insert into sentence_vectors select document_id, ordinal, node_id, 1, '', '' from chunks"
             " on conflict do nothing"
         )
+        store.rows("insert into originals select document_id, node_id, '' from documents on conflict do nothing")
         ids = [names[-1] async for _, names in app.imagination.named()]
         await app.imagination.import_lines(
             [json.dumps({"id": each, "questions": ["Where does the lantern hang?"]}) for each in ids]

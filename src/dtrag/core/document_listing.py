@@ -165,6 +165,8 @@ class DocumentText:
     """The text of this part, verbatim."""
     passages: tuple[PassageSpan, ...]
     """The passages that overlap with it, in order."""
+    original: bool = False
+    """Whether you may see the pages of the file that it was read from."""
 
 
 PATTERN_CHARACTERS = frozenset("*?[")

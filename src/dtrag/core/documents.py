@@ -119,7 +119,8 @@ class Draft:
     """A document to be indexed: chunked, with its node and its fingerprint.
 
     `replaces`: another version of the document is in the index. `source_path` is the path of its
-    file below the ingested folder. `personal_data` is the id of the policy that its text was stored with.
+    file below the ingested folder. `personal_data` is the id of the policy that its text was stored with. `original`:
+    the file to store with it, b"" for none; None: what is stored stays.
     """
 
     document_id: uuid.UUID
@@ -132,6 +133,7 @@ class Draft:
     source_path: str = ""
     edition: Edition | None = None
     personal_data: str = ""
+    original: bytes | None = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -744,3 +746,4 @@ class IndexedDocument:
     source_path: str = ""
     edition: Edition | None = None
     personal_data: str = ""
+    original: bytes | None = field(default=b"", repr=False)

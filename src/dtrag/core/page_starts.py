@@ -34,6 +34,15 @@ def page_metadata(starts: Sequence[PageStart], start: int, end: int) -> dict[str
     return {"page": pages[0][1], **({"page_breaks": breaks} if breaks else {})}
 
 
+def stored_page_starts(metadata: Mapping[str, Any], start: int) -> list[PageStart]:
+    """The pages of a passage that begins at `start`, from its metadata; empty if they are unknown."""
+    page = metadata.get("page")
+    if not isinstance(page, int):
+        return []
+    breaks = _BREAK.findall(str(metadata.get("page_breaks", "")))
+    return [(start, page), *((start + int(offset), int(number)) for offset, number in breaks)]
+
+
 def page_at(metadata: Mapping[str, Any], offset: int = 0) -> int | None:
     """The page of a character of the passage with this metadata; None if it is unknown.
 

@@ -106,13 +106,14 @@ class Keys:
         agent: Agent | None = None,
         origins: Sequence[str] = (),
         principals: Sequence[str] = (),
+        originals: bool = False,
         by: Caller = LOCAL,
     ) -> CreatedKey:
         """Create a key; `scope` are category paths, None for the whole tree. Raises `InvalidInput` and `Conflict`.
 
         An unknown path is accepted; it grants nothing until a category has it. A key with the role `public` is for the
         pages of other sites: it may only ask `agent`, from browsers only on pages of `origins`. `principals` are the
-        users of sources as whom its caller reads, such as posix/kim.
+        users of sources as whom its caller reads, such as posix/kim. `originals`: it may see pages of original files.
         """
         now = self._now()
         taxonomy = (await self._index.snapshot()).taxonomy
@@ -122,6 +123,8 @@ class Keys:
             raise InvalidInput("A public key has the branches of its agent: give no scope.")
         if agent is not None and principals:
             raise InvalidInput("A public key is used by many people: it cannot read as a user of a source.")
+        if agent is not None and originals:
+            raise InvalidInput("A public key cannot see original files: give it no originals.")
         if len(principals) > MAX_PRINCIPALS:
             raise InvalidInput(f"A key reads as at most {MAX_PRINCIPALS} users of sources.")
         grant = _grant(scope, taxonomy) if agent is None else agent.grant
@@ -139,6 +142,7 @@ class Keys:
             agent_id=agent.agent_id if agent is not None else None,
             origins=_origins(origins),
             principals=tuple(dict.fromkeys(map(parse_user, principals))),
+            originals=originals,
         )
         if not await self._store.add(key):
             raise Conflict(f"There is a key named {key.name!r} already. Choose another name, or revoke that one first.")
@@ -269,7 +273,13 @@ class Keys:
             scope=None if key.grant is None else key.grant.as_json(),
             subjects=[str(key.key_id)],
             decision="done",
-            details={"name": key.name, "role": key.role, "rate": key.rate, "principals": list(key.principals)},
+            details={
+                "name": key.name,
+                "role": key.role,
+                "rate": key.rate,
+                "principals": list(key.principals),
+                "originals": key.originals,
+            },
         )
 
 

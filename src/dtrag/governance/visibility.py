@@ -143,6 +143,10 @@ class DocumentTexts:
             raise _not_found(document_id)
         return part
 
+    async def original(self, document_id: str, *, scope: Viewer | None = None) -> bytes | None:
+        """The file that a document was read from; None if it is not stored."""
+        return await self._index.original(_key(document_id), await self._resolved(scope))
+
     async def passages(
         self, document_id: str, limit: int = 100, offset: int = 0, *, scope: Viewer | None = None
     ) -> tuple[list[PassageSpan], int]:

@@ -60,11 +60,12 @@ def fingerprint(
     edition: Edition | None = None,
     uri: str = "",
     personal_data: str = "",
+    original: bytes = b"",
 ) -> bytes:
     """32 bytes that change whenever writing the document again would change the index.
 
     Files may contain the same edition: it belongs to the last one, so that its address counts. `personal_data` is the
-    id of the policy that it was read with.
+    id of the policy that it was read with, `original` the file that is stored with it.
     """
     chunker = PDF_CHUNKER if document.content_type == "application/pdf" else CHUNKER
     parts: list[object] = [
@@ -81,6 +82,8 @@ def fingerprint(
         parts += [uri, edition.work, edition.effective_from.isoformat(), dates, list(edition.repeals)]
     if personal_data:
         parts.append(personal_data)
+    if original:
+        parts.append(hashlib.blake2b(original, digest_size=32).hexdigest())
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode("utf-8"), digest_size=32).digest()
 
@@ -115,6 +118,7 @@ async def analyse_documents(drafts: Sequence[Draft], analyzer: Analyzer = Analyz
             source_path=draft.source_path,
             edition=draft.edition,
             personal_data=draft.personal_data,
+            original=draft.original,
         )
         for draft, chunks in zip(drafts, analysed, strict=True)
     ]

@@ -261,6 +261,7 @@ class FolderSync:
         await self._writer.write([replace(each, replaces=each.document_id in there) for each in documents])
         same = {old: new for old, new in moved.items() if old != new and copies[old].fingerprint}
         await self._store.copy_vectors(same)
+        await self._store.copy_originals({old: new for old, new in moved.items() if old != new})
         return moved
 
     def _masked(self, copy: Draft) -> Draft:

@@ -27,7 +27,7 @@ from dtrag.ingestion.analysis import analyse_documents, fingerprint
 from dtrag.ingestion.classify import Classifier
 from dtrag.ingestion.editions import Editions
 from dtrag.ingestion.personal_data import reapplied
-from dtrag.ingestion.source_reader import Batch, SourceReader, Splitter
+from dtrag.ingestion.source_reader import MAX_ORIGINAL_BYTES, Batch, SourceReader, Splitter
 from dtrag.ingestion.sources import IngestReport, Progress, ReadSource, Source
 from dtrag.ingestion.write_guard import WriteGuard
 from dtrag.ports import FolderStore, IndexWriter, Parser, Stores
@@ -52,8 +52,10 @@ class Ingestion:
         classifier: Classifier | None = None,
         max_passages: int,
         personal_data: PersonalDataPolicy = OFF,
+        keeps_originals: bool = False,
     ):
         self._writer = writer
+        self._keeps_originals = keeps_originals
         self._personal_data = personal_data
         self._parser = parser
         self._analyzer = analyzer
@@ -105,6 +107,7 @@ class Ingestion:
             report=report,
             max_passages=self._max_passages,
             personal_data=self._personal_data,
+            keeps_originals=self._keeps_originals,
         )
         await self._writer.recover()
         await _Run(self, reader, guard, report, on_progress).execute(sources)
@@ -119,6 +122,13 @@ class Ingestion:
                     count=f"{editions.unstated:,}",
                 )
             )
+        if report.unstored_originals:
+            text = (
+                "{count} PDF files are not kept as originals: they are larger than {limit} MiB or contain several "
+                "documents. Their texts are searched and shown as usual."
+            )
+            count, limit = f"{report.unstored_originals:,}", MAX_ORIGINAL_BYTES >> 20
+            report.notes.append(stated("originals_unstored", text, count=count, limit=limit))
         if report.documents or report.removed:
             await self._writer.tidy()
         return report
@@ -246,15 +256,19 @@ async def reindex(
     on_progress: Callable[[int], None] | None = None,
     analyzer: Analyzer = Analyzer(),
     personal_data: PersonalDataPolicy = OFF,
+    *,
+    keeps_originals: bool = False,
 ) -> int:
     """Rewrite all documents, in the order of their ids, with the same passages; returns how many.
 
-    Personal data are marked or masked in them now.
+    Personal data are marked or masked in them now, and originals deleted unless they are kept.
     """
     done = 0
     after: uuid.UUID | None = None
     while drafts := await writer.read_back(after, BATCH_DOCUMENTS):
         drafts = await asyncio.to_thread(lambda page: [reapplied(draft, personal_data) for draft in page], drafts)
+        if not keeps_originals:
+            drafts = [replace(draft, original=b"") for draft in drafts]
         marked = [replace(draft, fingerprint=_fingerprint(draft, analyzer), replaces=True) for draft in drafts]
         await writer.write(await analyse_documents(marked, analyzer))
         after = drafts[-1].document_id

@@ -30,6 +30,8 @@ LONG_DOCUMENT = 100_000
 """Characters from which a document is cut in a thread: it takes about 30 ms."""
 MOST_NEW_CATEGORIES = 1_000
 """That one file may create: each changes the tree, which takes longer the larger it is (1,000 take 6 s)."""
+MAX_ORIGINAL_BYTES = 32 << 20
+"""Of a file that is stored with its document; a batch is written when it holds so much of them."""
 SHOWN_REFUSALS = 5
 """Documents of one file with an impossible category that the report names."""
 
@@ -73,8 +75,12 @@ class SourceReader:
         report: IngestReport,
         max_passages: int,
         personal_data: PersonalDataPolicy,
+        keeps_originals: bool,
     ) -> None:
         self._writer = writer
+        self._keeps_originals = keeps_originals
+        self._original = b""
+        self._batch_bytes = 0
         self._personal_data = personal_data
         self._max_passages = max_passages
         self._parser = parser
@@ -119,11 +125,16 @@ class SourceReader:
                 read.unchanged = True
                 read.document_ids = await self._writer.documents_of(source.source_id, SHOWN_DOCUMENTS)
                 return
+            self._original = await asyncio.to_thread(self._original_of, source)
             async with aclosing(self._parser.parse(source.path, source.name)) as documents:
                 async for document in documents:
                     await asyncio.sleep(0)  # reading ahead must not hold up the writer
                     await self._add(document, read, refusals)
-                    if self._batch_chunks >= BATCH_CHUNKS or len(self._batch.drafts) >= BATCH_CHUNKS:
+                    if (
+                        self._batch_chunks >= BATCH_CHUNKS
+                        or len(self._batch.drafts) >= BATCH_CHUNKS
+                        or self._batch_bytes >= MAX_ORIGINAL_BYTES
+                    ):
                         yield await self._take()
             if refusals:
                 raise InvalidInput(_summary(refusals))
@@ -144,9 +155,11 @@ class SourceReader:
                 raise
             refusals.append(f"{document.title}: {error}")
             return
+        original = self._original if len(parts) == 1 else b""
+        self._report.unstored_originals += self._keeps_originals and not original and is_pdf(read.source.name)
         for passages in parts:
             try:
-                draft = await self._draft(read.source, passages)
+                draft = await self._draft(read.source, passages, original)
             except InvalidInput as error:
                 refusals.append(f"{document.title}: {error}")
                 continue
@@ -156,6 +169,7 @@ class SourceReader:
                 self._report.effective[draft.edition.effective_from] += 1
             self._batch.drafts.append(draft)
             self._batch_chunks += len(passages.chunks)
+            self._batch_bytes += len(original)
             self.chunks_read += len(passages.chunks)
 
     async def _passages(self, document: ParsedDocument) -> list[ChunkedDocument]:
@@ -187,7 +201,7 @@ class SourceReader:
                 return
         yield chunking.split(document, most=most)
 
-    async def _draft(self, source: Source, passages: ChunkedDocument) -> Draft:
+    async def _draft(self, source: Source, passages: ChunkedDocument, file: bytes) -> Draft:
         """The document with its id, address and category. Raises `InvalidInput` for an impossible category."""
         document, node = passages.document, UNCLASSIFIED
         path = source.category or self._category
@@ -205,10 +219,18 @@ class SourceReader:
             source.source_id,
             uri,
             node,
-            fingerprint(document, self._analyzer, edition=edition, uri=uri, personal_data=self._personal_data.id),
+            fingerprint(
+                document,
+                self._analyzer,
+                edition=edition,
+                uri=uri,
+                personal_data=self._personal_data.id,
+                original=file,
+            ),
             source_path=self._personal_data.masked_address(clean(source.source_path)),
             edition=edition,
             personal_data=self._personal_data.id,
+            original=file,
         )
         return await self._editions.joined(draft, self._taxonomy)
 
@@ -240,21 +262,33 @@ class SourceReader:
         ]
         self._report.unchanged += len(distinct) - len(drafts)
         batch = Batch(drafts, self._batch.finished)
-        self._batch, self._batch_chunks = Batch(), 0
+        self._batch, self._batch_chunks, self._batch_bytes = Batch(), 0, 0
         return batch
 
     def _source_fingerprint(self, source: Source) -> bytes:
         """The digest of the content, then one of what it is read with: renamed files are found by the first part."""
         versions = (
             self._analyzer.id,
-            PDF_READER if source.name.lower().endswith(".pdf") else CHUNKER,
+            PDF_READER if is_pdf(source.name) else CHUNKER,
             self._read_with,
             str(self._category),
             self._editions.id,
             *filter(None, [self._personal_data.id]),
+            *(["originals"] if self._keeps_originals and is_pdf(source.name) else []),
         )
         read_with = hashlib.blake2b("\n".join(versions).encode(), digest_size=16)
         return content_digest(source.path) + read_with.digest()
+
+    def _original_of(self, source: Source) -> bytes:
+        """The bytes of a PDF to be stored with its document; b"" for none."""
+        if not (self._keeps_originals and is_pdf(source.name)) or source.path.stat().st_size > MAX_ORIGINAL_BYTES:
+            return b""
+        return source.path.read_bytes()
+
+
+def is_pdf(name: str) -> bool:
+    """Whether a file of this name is a PDF."""
+    return name.lower().endswith(".pdf")
 
 
 def _summary(refusals: Sequence[str]) -> Statement:

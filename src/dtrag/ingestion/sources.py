@@ -103,7 +103,8 @@ class Progress:
 class IngestReport:
     """What an ingest did. `failed` holds (path, reason) of files that could not be read; the rest is in the index.
 
-    `waiting` counts documents in the review queue. `placements` holds why documents are in their categories.
+    `waiting` counts documents in the review queue, `unstored_originals` PDF files that were not stored, as they are too
+    large or contain several documents. `placements` holds why documents are in their categories.
     `structure` counts what a pack recognised: `{"article": 5039}`. `effective` counts the editions by their dates.
     `skipped` holds (path, reason) of files of unknown formats in folders, `excluded` what patterns left out of
     them. With `prune`, `renamed` holds (old, new) paths, and `pruned` the paths of deleted and excluded files,
@@ -116,6 +117,7 @@ class IngestReport:
     removed: int = 0
     files: int = 0
     waiting: int = 0
+    unstored_originals: int = 0
     seconds: float = 0.0
     failed: list[tuple[str, Statement]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)

@@ -363,17 +363,19 @@ async def documents(visit: Visit) -> None:
         await visit.send(route, document_id=foreign)
 
 
-SOURCE_ROUTES: tuple[Route, ...] = tuple(f"{DOCUMENT}/{part}" for part in ("text", "passages", "who"))
+SOURCE_ROUTES: tuple[Route, ...] = tuple(
+    f"{DOCUMENT}/{part}" for part in ("text", "passages", "who", "pages", "pages/{page}")
+)
 
 
 @scenario("GET /documents", *SOURCE_ROUTES)
 async def sources(visit: Visit) -> None:
-    """Parts of own documents and of foreign ones; who sees a document is not shown to visitors with a scope."""
+    """Parts of own documents and of foreign ones, and pages of their originals; who sees a document is not shown to visitors with a scope."""
     listed = await visit.send("GET /documents", query="?limit=3")
     own = [row["document_id"] for row in listed.get("documents", [])]
     for document_id in (*own, visit.known("hidden document"), UNKNOWN):
         for route in SOURCE_ROUTES:
-            await visit.send(route, document_id=document_id)
+            await visit.send(route, document_id=document_id, page="1")
         await visit.send(SOURCE_ROUTES[0], document_id=document_id, query="?start=5&end=40")
 
 

@@ -18,6 +18,7 @@ from dtrag.core.document_changes import DocumentsEffect, ManyDocuments
 from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
 from dtrag.core.editions import Edition, WorkBeginning
+from dtrag.core.originals import Box, SoughtText
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.statements import Statement
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
@@ -213,6 +214,9 @@ class DocumentIndex(Index, Protocol):
         Text and passages are of the same version of the document.
         """
 
+    async def original(self, document_id: uuid.UUID, scope: Scope) -> bytes | None:
+        """The stored file of a document in scope, or None."""
+
     async def passage_spans(
         self, document_id: uuid.UUID, limit: int, offset: int, scope: Scope
     ) -> tuple[list[PassageSpan], int] | None:
@@ -387,6 +391,19 @@ class Parser(Protocol):
         """Stop the process."""
 
 
+class OriginalReader(Protocol):
+    """Shows pages of PDF files, in a process with limited memory and time. Raises `MissingExtra` and `ParseFailed`."""
+
+    async def picture(self, pdf: bytes, page: int) -> bytes:
+        """The page with this number from 1, as a PNG of at most 4 million pixels."""
+
+    async def places(self, pdf: bytes, sought: Sequence[SoughtText]) -> tuple[int, list[list[Box]]]:
+        """The number of pages, and the boxes of each text on its page: one for each line; [] where it is not found."""
+
+    async def close(self) -> None:
+        """Stop the process."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredFile:
     """A file with indexed documents, or with editions whose documents belong to another file.
@@ -411,6 +428,9 @@ class FolderStore(Protocol):
 
     async def copy_vectors(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Copy the vectors of the passages of old documents to those of new ones, which have the same passages."""
+
+    async def copy_originals(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Copy the stored files of old documents to new ones, which were read from the same."""
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Transfer decisions, placements and review items from old document ids to new ones."""

@@ -7,30 +7,36 @@ was silent for too long, died, gave up on a file in an unclear state, was interr
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import importlib.util
 import signal
 import stat
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 from dtrag.adapters.parsers import wire
 from dtrag.adapters.parsers.formats import format_of, is_picture, knows
 from dtrag.adapters.parsers.ocr import is_usable
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.originals import Box, SoughtText
 from dtrag.core.statements import Statement, stated, statement_in
-from dtrag.errors import DtragError, ParseFailed
+from dtrag.errors import DtragError, MissingExtra, ParseFailed
 from dtrag.settings import passed_on
 
+Answer = TypeVar("Answer")
 FILES_PER_CHILD = 200
 """A fresh process every so often keeps slow leaks of the libraries from adding up."""
+ASKED_SECONDS = 20
+"""For what is asked of a PDF: a page of a drawing with a million lines takes 3 s."""
 CPU_SECONDS_PER_MIB = 10
 """Dense PDFs, the slowest we read, take 2-5 s a MiB; the budget grows with the file, the longest silence does not."""
 
 
 class ParserProcess:
-    """Implements `dtrag.ports.Parser`. One file at a time; concurrent callers wait for each other.
+    """Implements `dtrag.ports.Parser` and `OriginalReader`. One file at a time; concurrent callers wait for each other.
 
     `memory_mb`: MiB that a file may need. `seconds`: longest silence about a file. `max_file_mb`: larger files are
     refused unopened, except those of formats that are streamed (CSV, JSON lines), which limit the line instead.
@@ -67,26 +73,50 @@ class ParserProcess:
         Leaving the iteration early (`aclose`, cancellation) ends the child.
         """
         request = self._admit(path, name)
+        async with contextlib.aclosing(self._served(request, self._seconds, _documents)) as documents:
+            async for document in documents:
+                yield document
+
+    async def picture(self, pdf: bytes, page: int) -> bytes:
+        """See `dtrag.ports.OriginalReader`."""
+        return await self._asked(pdf, {"picture": page}, lambda reply: base64.b64decode(reply["picture"]))
+
+    async def places(self, pdf: bytes, sought: Sequence[SoughtText]) -> tuple[int, list[list[Box]]]:
+        """See `dtrag.ports.OriginalReader`."""
+        return await self._asked(pdf, {"sought": sought}, _places)
+
+    async def _asked(
+        self, pdf: bytes, question: wire.ParserRequest, read: Callable[[wire.ParserReply], Answer]
+    ) -> Answer:
+        if not all(map(importlib.util.find_spec, ("PIL", "pypdfium2"))):
+            raise MissingExtra(feature="Showing pages of original files", extra="originals")
+        encoded = (await asyncio.to_thread(base64.b64encode, pdf)).decode()
+        request: wire.ParserRequest = {**question, "pdf": encoded, "cpu_seconds": ASKED_SECONDS}
+        async with contextlib.aclosing(self._served(request, ASKED_SECONDS, lambda reply: [read(reply)])) as answers:
+            return await anext(answers)
+
+    async def _served(
+        self, request: wire.ParserRequest, seconds: float, read: Callable[[wire.ParserReply], Iterable[Answer]]
+    ) -> AsyncGenerator[Answer, None]:
+        """What `read` makes of the replies to a request. Raises `ParseFailed`."""
         async with self._lock:
             child = await self._running_child()
             reusable = False
             try:
                 await child.send(request)
                 while True:
-                    message = await child.receive(self._seconds)
-                    if "documents" in message:
-                        for row in message["documents"]:
-                            yield wire.from_row(row)
-                        continue
-                    reusable = not message.get("spent", False)
+                    message = await child.receive(seconds)
+                    if "documents" not in message:
+                        reusable = not message.get("spent", False)
                     if "failed" in message:
                         raise ParseFailed(statement_in(message["failed"]))
-                    return
+                    for answer in read(message):
+                        yield answer
+                    if "documents" not in message:
+                        return
             except ChildSilent as error:
                 raise ParseFailed(
-                    stated(
-                        "parser_slow", "it took longer than {seconds} s without a result", seconds=f"{self._seconds:g}"
-                    )
+                    stated("parser_slow", "it took longer than {seconds} s without a result", seconds=f"{seconds:g}")
                 ) from error
             except ChildDied as error:
                 raise ParseFailed(error.reason(self._memory_mb)) from error
@@ -129,6 +159,15 @@ class ParserProcess:
         if self._child is child:
             self._child = None
         await child.end()
+
+
+def _documents(reply: wire.ParserReply) -> Iterator[ParsedDocument]:
+    return map(wire.from_row, reply.get("documents", ()))
+
+
+def _places(reply: wire.ParserReply) -> tuple[int, list[list[Box]]]:
+    boxes = [[(left, top, right, bottom) for left, top, right, bottom in each] for each in reply["boxes"]]
+    return int(reply["pages"]), boxes
 
 
 START_SECONDS = 60

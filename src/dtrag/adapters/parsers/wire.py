@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from dtrag.core.documents import Block, ParsedDocument
+from dtrag.core.originals import Box, SoughtText
 
 Row = list[Any]
 """A document as JSON values: see `to_row`."""
 
 
-class ParserRequest(TypedDict):
-    """A file to parse, and its share of processor time."""
+class ParserRequest(TypedDict, total=False):
+    """A file to parse, or a PDF in base64 and what is asked of it: the `picture` of a page, or where texts are.
+
+    `cpu_seconds` is its share of processor time.
+    """
 
     path: str
     name: str
+    pdf: str
+    picture: int
+    sought: Sequence[SoughtText]
     cpu_seconds: int
 
 
 class ParserReply(TypedDict, total=False):
     """One of: `ready`; `documents`; `done`; or `failed` with the reason, a `Statement`.
 
-    `spent`: the process must not be reused.
+    What is asked of a PDF comes with `done`: `picture`, a PNG in base64; or `pages`, their number, and `boxes`, those
+    of each text. `spent`: the process must not be reused.
     """
 
     ready: bool
@@ -35,6 +44,9 @@ class ParserReply(TypedDict, total=False):
     done: bool
     failed: dict[str, object]
     spent: bool
+    picture: str
+    pages: int
+    boxes: list[list[Box]]
 
 
 LENGTH = struct.Struct(">I")

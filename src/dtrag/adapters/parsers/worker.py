@@ -6,6 +6,7 @@ libraries goes to stderr. The pipe is the back-pressure: while the service does 
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import ctypes
 import functools
@@ -20,9 +21,10 @@ import warnings
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from dtrag.adapters.parsers import ocr, wire
+from dtrag.adapters.parsers import ocr, originals, wire
 from dtrag.adapters.parsers.formats import Format, check_content, format_of
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.originals import SoughtText
 from dtrag.core.response import plain
 from dtrag.core.statements import Statement, stated, statement_of
 from dtrag.errors import ParseFailed
@@ -88,7 +90,7 @@ class _Replies:
 
 
 def serve(request: wire.ParserRequest, replies: _Replies, memory_mb: int, ocr_setting: str = "auto") -> bool:
-    """Parse one file and send its documents. Returns whether the process may be reused."""
+    """Parse one file and send its documents, or what is asked of a PDF. Returns whether the process may be reused."""
     seconds = int(request["cpu_seconds"])
     allow_cpu(seconds)
 
@@ -98,21 +100,33 @@ def serve(request: wire.ParserRequest, replies: _Replies, memory_mb: int, ocr_se
         allow_cpu(seconds)
 
     ocr.configure(ocr_setting, page_done)
-    name = str(request["name"])
     reason: Statement | None = None
     spent = False
     chosen: Format | None = None
+    done: wire.ParserReply = {"done": True}
     try:
-        chosen = format_of(name)
-        _parse(Path(request["path"]), name, chosen, replies)
+        if "pdf" in request:
+            done |= _asked(request)
+        else:
+            name = str(request["name"])
+            chosen = format_of(name)
+            _parse(Path(request["path"]), name, chosen, replies)
     except ParseFailed as error:
         reason = statement_of(error)
     except Exception as error:  # noqa: BLE001 - the boundary: any error of a hostile file fails this file only
         reason = reason_for(error, chosen, memory_mb)
         spent = True
     replies.flush()
-    replies.send({"failed": plain(reason), "spent": spent} if reason is not None else {"done": True})
+    replies.send({"failed": plain(reason), "spent": spent} if reason is not None else done)
     return not spent
+
+
+def _asked(request: wire.ParserRequest) -> wire.ParserReply:
+    pdf = base64.b64decode(request["pdf"])
+    if "picture" in request:
+        return {"picture": base64.b64encode(originals.picture(pdf, request["picture"])).decode()}
+    pages, boxes = originals.places(pdf, [SoughtText(*text) for text in request["sought"]])
+    return {"pages": pages, "boxes": boxes}
 
 
 def _parse(path: Path, name: str, chosen: Format, replies: _Replies) -> None:

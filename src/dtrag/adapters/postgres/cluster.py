@@ -42,6 +42,7 @@ REFERRING = (
     "sentence_vectors",
     "waiting_documents",
     "passage_validity",
+    "originals",
 )
 """Tables whose rows are deleted with their document."""
 DISTRIBUTED = ("documents", *REFERRING, "imagined_questions")

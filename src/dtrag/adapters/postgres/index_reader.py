@@ -438,8 +438,13 @@ class PostgresIndex:
             return None
         passages = tuple(_span(document_id, passage) for passage in row["passages"])
         first = min(start, row["characters"])
-        text = row["text"]
-        return DocumentText(str(document_id), row["characters"], first, first + len(text), text, passages)
+        text, end = row["text"], first + len(row["text"])
+        return DocumentText(str(document_id), row["characters"], first, end, text, passages, row["original"])
+
+    async def original(self, document_id: uuid.UUID, scope: Scope) -> bytes | None:
+        """The stored file of a document in scope, or None."""
+        row = await self._database.read_row(scope, queries("content")["original"], {"document_id": document_id})
+        return bytes(row["content"]) if row else None
 
     async def passage_spans(
         self, document_id: uuid.UUID, limit: int, offset: int, scope: Scope

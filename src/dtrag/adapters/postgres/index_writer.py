@@ -73,7 +73,9 @@ class PostgresWriter(Store):
         if not documents:
             return
         # A passage is kept in the document, as a chunk, as postings and vectors, and all of it in the log as well.
-        self._database.require_space(BYTES_A_CHARACTER * sum(len(document.document.text) for document in documents))
+        self._database.require_space(
+            sum(BYTES_A_CHARACTER * len(each.document.text) + 2 * len(each.original or b"") for each in documents)
+        )
         segment_id = uuid.uuid4()
         async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
             living = await living_nodes(connection, {document.node_id for document in documents})
@@ -339,6 +341,9 @@ class PostgresWriter(Store):
         self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, scope: Scope
     ) -> None:
         """Write a document, or replace it, in the caller's transaction, with what depends on it."""
+        if document.original is None and document.replaces:
+            row = await fetch_row(connection, self._sql["original"], {"document_id": document.document_id})
+            document = replace(document, original=row["content"] if row else b"")
         origin = await self._remove(connection, document.document_id, scope) if document.replaces else None
         await self._insert(connection, [document], segment_id)
         if origin is not None:
@@ -352,6 +357,10 @@ class PostgresWriter(Store):
         for values in written(documents, segment_id):
             await connection.execute(_WRITE, values)
             await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
+        for document in documents:
+            if document.original:
+                key = {"document_id": document.document_id, "node_id": document.node_id}
+                await connection.execute(self._sql["write_original"], key | {"content": document.original})
 
     async def _count(self, connection: Connection, documents: Sequence[IndexedDocument], segment_id: uuid.UUID) -> None:
         """Write the segment: of the documents that were written those that are still there."""

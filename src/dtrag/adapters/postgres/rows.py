@@ -183,4 +183,5 @@ def draft_of(row: DictRow, chunk_rows: Iterable[DictRow]) -> Draft:
         source_path=row["source_path"],
         edition=edition_of(row),
         personal_data=row["personal_data"],
+        original=None,
     )

@@ -30,8 +30,9 @@ _NO_KEY = hashlib.sha256(secrets.token_bytes(32)).digest()
 
 State = Literal["valid", "expired", "revoked"]
 Role = Literal["public", "reader", "editor", "admin"]
-Need = Literal["ask", "browse", "read", "write", "admin"]
-"""ask: an agent; browse: search, ask and read documents; read: and what belongs to a key, such as conversations."""
+Need = Literal["ask", "browse", "read", "originals", "write", "admin"]
+"""ask: an agent; browse: search, ask and read documents; read: and what belongs to a key, such as conversations;
+originals: pages of the files that documents were read from."""
 ROLES: tuple[Role, ...] = get_args(Role)
 _ALLOWED: Mapping[Role, frozenset[Need]] = {
     "reader": frozenset({"ask", "browse", "read"}),
@@ -74,6 +75,8 @@ class KeyView:
     """Origins of the pages on which a public key may be used; [] for any client."""
     principals: tuple[str, ...]
     """Users of sources as whom its caller reads, such as posix/kim."""
+    originals: bool
+    """Whether it may see pages of original files; administrators of the whole tree see them in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +102,8 @@ class Key:
     """A stored key. `grant` None: the whole tree; `rate` in requests per minute; `digest` is that of the secret.
 
     A key with the role `public` may only ask the agent `agent_id`, whose branches are its grant, and from a browser
-    only on pages of `origins`. `principals` are the users of sources as whom its caller reads.
+    only on pages of `origins`. `principals` are the users of sources as whom its caller reads. `originals`: it may see
+    pages of original files.
     """
 
     key_id: uuid.UUID
@@ -116,6 +120,7 @@ class Key:
     agent_id: uuid.UUID | None = None
     origins: tuple[str, ...] = ()
     principals: tuple[str, ...] = ()
+    originals: bool = False
 
     def state(self, now: datetime.datetime) -> State:
         """Its state at that time."""
@@ -128,7 +133,7 @@ class Key:
         grants = () if self.grant is None else (self.grant,)
         all_of_it = self.role == "admin" and not grants
         access = Access(grants, server_paths=all_of_it, principals=None if all_of_it else self.principals)
-        return Caller(self.name, self.role, access, self.key_id, self.agent_id)
+        return Caller(self.name, self.role, access, self.key_id, self.agent_id, self.originals or all_of_it)
 
     def view(self, now: datetime.datetime) -> KeyView:
         """The key without its digest."""
@@ -146,6 +151,7 @@ class Key:
             agent_id=str(self.agent_id) if self.agent_id else None,
             origins=self.origins,
             principals=tuple(map(shown, self.principals)),
+            originals=self.originals,
         )
 
 
@@ -184,6 +190,7 @@ class Caller:
     access: Access
     key_id: uuid.UUID | None = None
     agent_id: uuid.UUID | None = None
+    originals: bool = False
 
     @property
     def owner(self) -> str:
@@ -200,13 +207,15 @@ class Caller:
         return self.key_id == PUBLIC_ID
 
     def may(self, need: Need) -> bool:
-        """Whether the role permits it."""
+        """Whether the role permits it; of originals, whether the key does."""
         if self.role == "public":
             return need == ("browse" if self.agent_id is None else "ask")
+        if need == "originals":
+            return self.originals
         return need in _ALLOWED[self.role]
 
 
-LOCAL = Caller("local", "admin", Access(principals=None))
+LOCAL = Caller("local", "admin", Access(principals=None), originals=True)
 """The command line, and every client of the service while no key is configured."""
 
 

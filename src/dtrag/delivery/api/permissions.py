@@ -44,7 +44,9 @@ class Needs:
         if not caller.may(self.need):
             if caller.keyless:
                 raise Unauthorized(KEY_NEEDED)
-            raise Forbidden(needed=_ROLE[self.need], role=caller.role)
+            if self.need == "originals" and caller.may("read"):
+                raise Forbidden(ORIGINALS_NEEDED)
+            raise Forbidden(needed=_ROLE.get(self.need, "reader"), role=caller.role)
         if self.whole_tree and caller.access.grants:
             raise Forbidden(
                 "This concerns the whole tree, and your key is restricted to a part of it. Use a key without scope."
@@ -55,12 +57,17 @@ KEY_NEEDED = (
     "Without a key only questions and reading are allowed here. Send one as `Authorization: Bearer <key>` or as "
     "`X-API-Key`; an administrator makes one with: dtrag keys create"
 )
+ORIGINALS_NEEDED = (
+    "Your key may not see original files, only the texts of documents. An administrator makes a key that may with: "
+    "dtrag keys create --originals"
+)
 UPLOAD_COPIES = 2
 """An uploaded body is stored as a file and in the database."""
 _ADDING = frozenset({"POST", "PUT", "PATCH"})
-READING: frozenset[Need] = frozenset({"ask", "browse", "read"})
+READING: frozenset[Need] = frozenset({"ask", "browse", "read", "originals"})
 """Needs of routes that change nothing."""
-_ROLE = {"ask": "public", "browse": "reader", "read": "reader", "write": "editor", "admin": "admin"}
+_ROLE = {"ask": "public", "write": "editor", "admin": "admin"}
+"""The role that a need requires, unless it is reader."""
 
 
 def _body_bytes(request: Request) -> int:
@@ -77,6 +84,7 @@ def needs(need: Need, *, whole_tree: bool = False) -> Needs:
 
 
 ASK, BROWSE = [Depends(needs("ask"))], [Depends(needs("browse"))]
+ORIGINALS = [Depends(needs("originals"))]
 READ, WRITE, ADMIN = [Depends(needs("read"))], [Depends(needs("write"))], [Depends(needs("admin"))]
 READ_WHOLE_TREE = [Depends(needs("read", whole_tree=True))]
 ADMIN_WHOLE_TREE = [Depends(needs("admin", whole_tree=True))]

@@ -54,6 +54,9 @@ def create(
         list[str] | None,
         typer.Option(metavar="SITE/USER", help="A user of a source as whom it reads (posix/kim); may be repeated."),
     ] = None,
+    originals: Annotated[
+        bool, typer.Option("--originals", help="It may see pages of the original files (DTRAG_KEEP_ORIGINALS).")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Create a key. Its secret is printed once and not stored."""
@@ -71,6 +74,7 @@ def create(
             agent=await opened.agents.get(agent) if agent else None,
             origins=origin or (),
             principals=principal or (),
+            originals=originals,
         )
 
     created = with_app(context, create_key)

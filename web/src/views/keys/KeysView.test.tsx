@@ -17,6 +17,7 @@ const KEY = {
   agent_id: null,
   origins: [],
   principals: [],
+  originals: false,
   rate_per_minute: 60,
 };
 const KEYS = [

@@ -47,10 +47,11 @@ export default function KeysView() {
   );
 }
 
-/** Its branches, and as whom it reads what the rights of a source restrict. */
-const scopeOf = ({ scope, principals }: Key): string => {
+/** Its branches, as whom it reads what the rights of a source restrict, and whether it sees originals. */
+const scopeOf = ({ scope, principals, originals }: Key): string => {
   const branches = scope?.join(", ") ?? t("keys.whole");
-  return principals.length ? t("keys.as", { branches, users: principals.join(", ") }) : branches;
+  const read = principals.length ? t("keys.as", { branches, users: principals.join(", ") }) : branches;
+  return originals ? t("keys.withOriginals", { read }) : read;
 };
 const lastUse = (row: Key): string => (row.last_used_at ? formatDateTime(row.last_used_at) : t("keys.never"));
 

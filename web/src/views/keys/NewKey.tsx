@@ -29,9 +29,19 @@ interface Draft {
   agent: string;
   origins: string;
   principals: string;
+  originals: boolean;
 }
 
-const EMPTY: Draft = { name: "", role: "reader", scope: [], expires: "", agent: "", origins: "", principals: "" };
+const EMPTY: Draft = {
+  name: "",
+  role: "reader",
+  scope: [],
+  expires: "",
+  agent: "",
+  origins: "",
+  principals: "",
+  originals: false,
+};
 
 const wordsOf = (text: string): string[] => text.split(/\s+/).filter(Boolean);
 
@@ -47,6 +57,7 @@ export function requestOf(draft: Draft): NewKeyBody {
     agent_id: isPublic ? draft.agent || null : null,
     origins: isPublic ? wordsOf(draft.origins) : [],
     principals: isPublic ? [] : wordsOf(draft.principals),
+    originals: !isPublic && draft.originals,
   };
 }
 
@@ -152,6 +163,14 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
                 autocomplete="off"
                 onInput={(principals) => change({ principals })}
               />
+              <label class={styles.choice}>
+                <input
+                  type="checkbox"
+                  checked={draft.originals}
+                  onChange={(event) => change({ originals: event.currentTarget.checked })}
+                />
+                {t("new.originals")}
+              </label>
             </>
           )
         )}

@@ -9,6 +9,7 @@ const DRAFT = {
   agent: "",
   origins: "",
   principals: "",
+  originals: false,
 };
 
 test("a key without ticked branches sees the whole tree and does not expire", () => {
@@ -29,6 +30,12 @@ test("it reads as the users of sources that are named, a public one as nobody", 
   const draft = { ...DRAFT, principals: " posix/kim  forge/lee " };
   expect(requestOf(draft).principals).toEqual(["posix/kim", "forge/lee"]);
   expect(requestOf({ ...draft, role: "public", agent: "a1" }).principals).toEqual([]);
+});
+
+test("it may see originals when that is ticked, a public one never", () => {
+  const draft = { ...DRAFT, originals: true };
+  expect([requestOf(DRAFT).originals, requestOf(draft).originals]).toEqual([false, true]);
+  expect(requestOf({ ...draft, role: "public", agent: "a1" }).originals).toBe(false);
 });
 
 test("a public key has an agent and pages, and no scope", () => {

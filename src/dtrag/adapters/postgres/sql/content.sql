@@ -110,9 +110,13 @@ select d.characters, substr({document_text}, :start::int + 1, :end::int - :start
                            order by c.ordinal)
            from chunks c
            where c.document_id = d.document_id and c.start_offset < :end::int and c.end_offset > :start::int
-       ), '[]') as passages
+       ), '[]') as passages,
+       exists (select 1 from originals o where o.document_id = d.document_id) as original
 from documents d
 where d.document_id = :document_id
+
+-- name: original
+select content from originals where document_id = :document_id
 
 -- name: passage_count
 select chunks from documents where document_id = :document_id

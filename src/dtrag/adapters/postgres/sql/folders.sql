@@ -50,6 +50,15 @@ join documents d on d.document_id = s.document_id
 join lexical_index i on i.document_id = s.document_id and i.ordinal = s.ordinal
 on conflict (document_id, ordinal) do nothing
 
+-- name: copy_originals
+insert into originals (document_id, node_id, content)
+with o as materialized (
+    select m.new as document_id, o.content
+    from unnest(:old::uuid[], :new::uuid[]) as m (old, new) join originals o on o.document_id = m.old
+)
+select d.document_id, d.node_id, o.content from o join documents d on d.document_id = o.document_id
+on conflict (document_id) do nothing
+
 -- name: copy_imagined
 insert into imagined_questions
     (document_id, text_hash, number, ordinal, node_id, language, question, origin, created_at, terms, vec, space)

@@ -2,9 +2,10 @@
 
 -- name: insert_key
 insert into api_keys
-    (key_id, name, prefix, digest, role, scope, rate, created_at, expires_at, agent_id, origins, principals)
+    (key_id, name, prefix, digest, role, scope, rate, created_at, expires_at, agent_id, origins, principals, originals)
 values
-    (:key_id, :name, :prefix, :digest, :role, :scope, :rate, :created_at, :expires_at, :agent_id, :origins, :principals)
+    (:key_id, :name, :prefix, :digest, :role, :scope, :rate, :created_at, :expires_at, :agent_id, :origins, :principals,
+     :originals)
 on conflict do nothing
 returning key_id
 
@@ -12,7 +13,7 @@ returning key_id
 -- A public key has the branches that its agent has now, and ends with its agent.
 k.key_id, k.name, k.prefix, k.digest, k.role, coalesce(a.scope, k.scope) as scope, k.rate, k.created_at, k.expires_at,
 coalesce(k.revoked_at, case when k.agent_id is not null and a.agent_id is null then k.created_at end) as revoked_at,
-k.last_used_at, k.agent_id, k.origins, k.principals
+k.last_used_at, k.agent_id, k.origins, k.principals, k.originals
 from api_keys k left join agents a on a.agent_id = k.agent_id
 
 -- name: key_of_prefix
@@ -31,7 +32,7 @@ select exists (select 1 from api_keys) as found
 -- name: revoke_key
 update api_keys set revoked_at = :now where name = :name and revoked_at is null
 returning key_id, name, prefix, digest, role, scope, rate, created_at, expires_at, revoked_at, last_used_at, agent_id,
-          origins, principals
+          origins, principals, originals
 
 -- Several processes see the same key used: only the first in a minute writes.
 -- name: use_key

@@ -116,6 +116,9 @@ update waiting_documents set node_id = :to_node where document_id = any (:docume
 -- name: move_sentences
 update sentence_vectors set node_id = :to_node where document_id = any (:document_ids)
 
+-- name: move_originals
+update originals set node_id = :to_node where document_id = any (:document_ids)
+
 -- name: move_imagined
 update imagined_questions set node_id = :to_node where document_id = any (:document_ids)
 

@@ -11,6 +11,8 @@ with document as (
     update waiting_documents set node_id = :node_id where document_id = :document_id
 ), sentences as (
     update sentence_vectors set node_id = :node_id where document_id = :document_id
+), original as (
+    update originals set node_id = :node_id where document_id = :document_id
 ), imagined as (
     update imagined_questions set node_id = :node_id where document_id = :document_id
 )

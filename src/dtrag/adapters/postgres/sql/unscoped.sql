@@ -29,7 +29,7 @@ where document_id = any (:document_ids::uuid[])
 -- Tables that a caller's reads rely on to hide rows.
 select c.relname as name
 from pg_class c
-where c.oid = any (array['documents', 'chunks', 'sentence_vectors', 'imagined_questions', 'cbr_cases', 'cbr_logs']::regclass[])
+where c.oid = any (array['documents', 'chunks', 'sentence_vectors', 'originals', 'imagined_questions', 'cbr_cases', 'cbr_logs']::regclass[])
   and not (
       c.relrowsecurity
       and exists (select 1 from pg_policy p where p.polrelid = c.oid and 'dtrag_reader'::regrole = any (p.polroles))
@@ -41,6 +41,7 @@ order by 1
 select (select count(*) from documents) as documents,
        (select count(*) from chunks where document_id = any (:document_ids::uuid[])) as chunks,
        (select count(*) from sentence_vectors where document_id = any (:document_ids::uuid[])) as sentence_vectors,
+       (select count(*) from originals) as originals,
        (select count(*) from imagined_questions where document_id = any (:document_ids::uuid[])) as imagined_questions,
        (select count(*) from cbr_cases) as cbr_cases,
        (select count(*) from cbr_logs) as cbr_logs
@@ -59,6 +60,7 @@ select (select count(*) from documents where node_id = any (:nodes::int[])) as d
         where document_id = any (:document_ids::uuid[]) and node_id = any (:nodes::int[])) as chunks,
        (select count(*) from sentence_vectors
         where document_id = any (:document_ids::uuid[]) and node_id = any (:nodes::int[])) as sentence_vectors,
+       (select count(*) from originals where node_id = any (:nodes::int[])) as originals,
        (select count(*) from imagined_questions
         where document_id = any (:document_ids::uuid[]) and node_id = any (:nodes::int[])) as imagined_questions,
        (select count(*) from readable) as cbr_cases,

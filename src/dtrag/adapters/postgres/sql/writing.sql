@@ -87,6 +87,12 @@ with document as (
 insert into lexical_index (document_id, ordinal, node_id, language, length, terms, frequencies)
 select document_id, ordinal, node_id, language, length, terms, frequencies from passage
 
+-- name: write_original
+insert into originals (document_id, node_id, content) values (:document_id, :node_id, :content)
+
+-- name: original
+select content from originals where document_id = :document_id
+
 -- name: read_documents
 select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata,
        {document_text} as text,

@@ -49,6 +49,13 @@ class PostgresFolders(Store):
             for statement in ("copy_vectors", "copy_sentences", "copy_imagined"):
                 await connection.execute(self._sql[statement], {**names, "change": change})
 
+    async def copy_originals(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Copy the stored files of old documents to new ones, in the categories of these."""
+        names = {"old": list(moved), "new": list(moved.values())}
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock_shared(connection, Lock.WRITERS)
+            await connection.execute(self._sql["copy_originals"], names)
+
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Decisions, placements and review items of old ids belong to the new ids."""
         names = {"old": list(moved), "new": list(moved.values())}

@@ -108,7 +108,8 @@ async def bring_in(
 
 async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Sequence[uuid.UUID]]) -> None:
     sql = queries("taxonomy")
-    parts = [sql[f"move_{name}"] for name in ("chunks", "lexical", "vectors", "waiting", "sentences", "imagined")]
+    tables = ("chunks", "lexical", "vectors", "waiting", "sentences", "originals", "imagined")
+    parts = [sql[f"move_{name}"] for name in tables]
     moved: dict[uuid.UUID, int] = {}
     moved_editions: list[DictRow] = []
     for (from_node, to_node), documents in moves.items():

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dtrag.core.access.scope import CONTENT_TYPES
 from dtrag.core.document_changes import MAX_DOCUMENTS, DocumentsEffect, ManyDocuments
 from dtrag.core.document_listing import MAX_TEXT, DocumentListing, DocumentText, PassageSpan, Sort, continuation
 from dtrag.core.documents import DocumentSummary, DocumentWithText
+from dtrag.core.originals import OriginalPages
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, WRITE, caller_of, refuse_bypass
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, ORIGINALS, WRITE, caller_of, refuse_bypass
 from dtrag.delivery.api.routing import MAX_OFFSET, JsonRoute, Offset, Page, StrictBody, failures
+from dtrag.governance.originals import MAX_SPAN
 from dtrag.governance.visibility import MAX_CHARACTERS, MAX_PASSAGES, Visibility
 
 router = APIRouter(route_class=JsonRoute, tags=["documents"])
@@ -153,7 +156,40 @@ async def text(
 ) -> DocumentText:
     """A part of a document's text, with the passages in it: the positions of citations refer to this text."""
     request.state.subjects = [document_id[:SHOWN_ID]]
-    return await app_of(request).texts.part(document_id, start, end, scope=caller_of(request).access)
+    app, caller = app_of(request), caller_of(request)
+    part = await app.texts.part(document_id, start, end, scope=caller.access)
+    return replace(part, original=part.original and app.originals.shown and caller.may("originals"))
+
+
+@router.get("/documents/{document_id}/pages", responses=failures(403, 404, 422, 501, 503), dependencies=ORIGINALS)
+async def pages(
+    request: Request,
+    document_id: str,
+    start: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="Start of a text, in code points.")] = 0,
+    end: Annotated[
+        int, Query(ge=0, le=2 * MAX_OFFSET, description=f"Its end (exclusive), at most {MAX_SPAN:,} after its start.")
+    ] = 0,
+) -> OriginalPages:
+    """The number of pages of the original file of a document, and where on them a text of the document is."""
+    request.state.subjects = [document_id[:SHOWN_ID]]
+    return await app_of(request).originals.pages(document_id, start, end, scope=caller_of(request).access)
+
+
+@router.get(
+    "/documents/{document_id}/pages/{page}",
+    responses=failures(403, 404, 422, 501, 503) | {200: {"content": {"image/png": {}}, "description": "The page."}},
+    response_class=Response,
+    dependencies=ORIGINALS,
+)
+async def page(
+    request: Request,
+    document_id: str,
+    page: Annotated[int, Path(ge=1, le=MAX_OFFSET, description="Number of the page, from 1.")],
+) -> Response:
+    """A page of the original file of a document, as a picture."""
+    request.state.subjects = [document_id[:SHOWN_ID]]
+    picture = await app_of(request).originals.picture(document_id, page, scope=caller_of(request).access)
+    return Response(picture, media_type="image/png")
 
 
 @router.get("/documents/{document_id}/passages", responses=failures(404, 422, 503), dependencies=BROWSE)

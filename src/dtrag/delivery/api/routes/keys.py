@@ -48,6 +48,7 @@ class NewKey(StrictBody):
         description="Users of sources as whom its caller reads: site and name.",
         examples=[["posix/kim"]],
     )
+    originals: bool = Field(False, description="Whether it may see pages of original files.")
 
 
 class KeyList(BaseModel):
@@ -79,6 +80,7 @@ async def create(request: Request, body: NewKey) -> NewKeyView:
         agent=await app.agents.get(body.agent_id, caller=caller) if body.agent_id is not None else None,
         origins=body.origins,
         principals=body.principals,
+        originals=body.originals,
         by=caller,
     )
     add_subjects(request, [str(created.key.key_id)])
