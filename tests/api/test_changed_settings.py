@@ -20,6 +20,7 @@ from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
 from tests.cases import each
+from tests.integration.cli_process import Cli, Ran
 from tests.store import Databases, Store
 
 FAR = ("203.0.113.7", 1)
@@ -248,3 +249,28 @@ async def test_changes_at_the_same_time_are_all_stored(settings: Settings) -> No
         await asyncio.gather(one.changed_settings.read(), other.changed_settings.read())
         assert len(one.changed_settings.values) == len(changes) == 5
         assert one.settings == other.settings
+
+
+async def test_a_command_changes_a_running_service(houses: Databases) -> None:
+    settings = houses.settings()
+    async with house(settings) as service:
+        cli = Cli(settings.data_dir, (("DTRAG_EMBEDDER", "none"), ("DTRAG_DATABASE_NAME", settings.database_name)))
+
+        async def command(*arguments: str, **environment: str) -> Ran:
+            return await asyncio.to_thread(cli.run, *arguments, **environment)
+
+        done = await command("config", "set", "DTRAG_DECISION", "careful", "--json")
+        assert (done.code, done.json) == (0, {"name": "decision", "value": "careful", "public": None}), done.err
+        await soon(lambda: service.app.run.policy == "careful")
+        told = (await command("config", "explain", "decision", "--json")).json
+        assert (told["value"], told["source"]) == ("careful", "stored")
+        told = (await command("config", "explain", "decision", "--json", DTRAG_DECISION="eager")).json
+        assert (told["value"], told["source"], told["sources"][-1]["value"]) == ("eager", "environment", "careful")
+        refused = await command("config", "set", "public", "AI")
+        assert refused.code != 0 and "--accept-widening" in refused.err
+        shown = await command("config", "set", "public", "AI", "--dry-run")
+        assert "3 documents, 3 of them new" in shown.out
+        assert (await command("config", "set", "public", "AI", "--accept-widening")).code == 0
+        await soon(lambda: service.app.public is not None)
+        assert (await command("config", "unset", "public", "--json")).json == {"name": "public", "value": ""}
+        await soon(lambda: service.app.public is None)

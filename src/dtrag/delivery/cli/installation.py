@@ -176,7 +176,7 @@ async def _stored(settings: Settings) -> dict[str, str | int | float]:
     from dtrag.adapters.postgres.queries import queries
     from dtrag.adapters.postgres.server.server import status
     from dtrag.errors import DatabaseUnavailable
-    from dtrag.governance.changed_settings import SETTING, readable
+    from dtrag.governance.changed_settings import readable
 
     if not settings.database_url and not status(settings.data_dir).initialised:
         return {}
@@ -184,7 +184,7 @@ async def _stored(settings: Settings) -> dict[str, str | int | float]:
     try:
         async with attached(settings) as server, dump.reading(server.conninfo("owner", server.database)) as connection:
             if await dump.is_made(connection):
-                row = await fetch_row(connection, queries("index_settings")["setting"], {"name": SETTING})
+                row = await fetch_row(connection, queries("backup")["changed_settings"])
     except DatabaseUnavailable as error:
         note(f"Settings that were changed in the database are not shown. {error}")
     return {} if row is None else {name: each.value for name, each in readable(row["value"]).items()}

@@ -126,13 +126,14 @@ function Flags({ flags }: { flags: readonly Flag[] }) {
 function Settings({ settings, reload }: { settings: readonly Setting[]; reload: () => void }) {
   const { q, changed } = address.read();
   const [open, setOpen] = useState<Setting | null>(null);
-  const [saved, setSaved] = useState("");
+  const [saved, setSaved] = useState({ name: "", text: "" });
   const rows = matching(settings, q, changed);
   const here = rows.filter((row) => row.change && !row.fixed);
   const name = { title: t("settings.name"), render: (row: Setting) => <code>{row.environment}</code> };
   const value = { title: t("settings.value"), render: (row: Setting) => <Value row={row} /> };
   const changeable = (row: Setting) => (
     <Value row={row}>
+      {saved.name === row.name && <strong>{saved.text}</strong>}
       <Button small aria-label={t("change.of", { name: row.environment })} onClick={() => setOpen(row)}>
         {t("change.do")}
       </Button>
@@ -145,7 +146,6 @@ function Settings({ settings, reload }: { settings: readonly Setting[]; reload: 
   return (
     <section class={styles.part} aria-labelledby="settings">
       <h2 id="settings">{t("settings.here")}</h2>
-      <p class={styles.hint}>{saved}</p>
       <div class={styles.tools}>
         <Field
           type="search"
@@ -193,7 +193,7 @@ function Settings({ settings, reload }: { settings: readonly Setting[]; reload: 
           onChanged={(effect) => {
             const sees = effect ? ` ${t("change.seesNow", { documents: effect.documents })}` : "";
             const text = t("change.saved", { name: open.environment }) + sees;
-            setSaved(text);
+            setSaved({ name: open.name, text });
             announce(text);
             setOpen(null);
             reload();

@@ -100,7 +100,7 @@ const ko: Record<keyof typeof en, string> = {
   "settings.none": "맞는 설정이 없습니다",
   "settings.noneHelp": "다른 낱말로 찾거나 모든 설정을 보세요.",
   "settings.all": "모두 보기",
-  "settings.by": "{date} {name}이(가) 바꿈",
+  "settings.by": "바꾼 사람: {name}, {date}",
   "settings.fixed": "서비스를 시작하는 곳에서 정한 값입니다. 그곳에서 바꾸세요.",
   "change.do": "바꾸기",
   "change.of": "{name} 바꾸기",
