@@ -56,7 +56,7 @@ class Advice(Enum):
         "Review them with: dtrag taxonomy preview {version}; accept it with --accept-lowering.",
         "Review them with: GET /taxonomy/{version}/preview; accept it with accept_lowering.",
     )
-    ACCEPT_MOVE = (
+    ACCEPT_EFFECT = (
         "See it with --dry-run; accept it with {option}.",
         "See it with dry_run; accept it with {field}.",
     )

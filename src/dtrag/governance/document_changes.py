@@ -46,9 +46,9 @@ class DocumentChanges:
             if state and seen.changed and seen.state != state:
                 raise Conflict(_CHANGED)
             if seen.widened and not accept_widening:
-                raise Conflict(_WIDENS, Advice.ACCEPT_MOVE, option="--accept-widening", field="accept_widening")
+                raise Conflict(_WIDENS, Advice.ACCEPT_EFFECT, option="--accept-widening", field="accept_widening")
             if seen.lowered and not accept_lowering:
-                raise Conflict(_LOWERS, Advice.ACCEPT_MOVE, option="--accept-lowering", field="accept_lowering")
+                raise Conflict(_LOWERS, Advice.ACCEPT_EFFECT, option="--accept-lowering", field="accept_lowering")
 
         effect = await self._store.change(selection, caller.access, allowed, by=caller.name, now=datetime.now(UTC))
         if effect.changed:

@@ -370,7 +370,7 @@ SOURCE_ROUTES: tuple[Route, ...] = tuple(
 
 @scenario("GET /documents", *SOURCE_ROUTES)
 async def sources(visit: Visit) -> None:
-    """Parts of own documents and of foreign ones, and pages of their originals; who sees a document is not shown to visitors with a scope."""
+    """Parts of own and foreign documents, pages of their originals, and who sees them, which no scope may know."""
     listed = await visit.send("GET /documents", query="?limit=3")
     own = [row["document_id"] for row in listed.get("documents", [])]
     for document_id in (*own, visit.known("hidden document"), UNKNOWN):
@@ -572,6 +572,8 @@ REFUSED: dict[Route, Any] = {
     "POST /keys": {"name": "mine", "role": "admin"},
     "POST /tools/{name}/approve": {"fingerprint": "0" * 64},
     "DELETE /tools/{name}/approve": None,
+    "PUT /settings/{name}": {"value": "*", "accept_widening": True},
+    "DELETE /settings/{name}": None,
 }
 """Changes that only administrators of the whole tree may make, with bodies."""
 

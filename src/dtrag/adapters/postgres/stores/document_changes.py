@@ -35,7 +35,7 @@ class PostgresDocumentChanges(Store):
 
     subject = "document_changes"
 
-    def __init__(self, database: Database, writer: PostgresWriter, grades: Grades, public: Grant | None = None):
+    def __init__(self, database: Database, writer: PostgresWriter, grades: Grades, public: Callable[[], Grant | None]):
         super().__init__(database)
         self._writer = writer
         self._grades = grades
@@ -123,7 +123,7 @@ class PostgresDocumentChanges(Store):
         for document in changed:
             moves[document.node_id, target].append(document.document_id)
         preview = await previewed(
-            connection, Change("activate", taxonomy, taxonomy, moves), now, self._grades, self._public
+            connection, Change("activate", taxonomy, taxonomy, moves), now, self._grades, self._public()
         )
         return DocumentsEffect(
             "move",

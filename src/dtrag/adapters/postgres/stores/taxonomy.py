@@ -33,7 +33,7 @@ class PostgresTaxonomy:
         self,
         database: Database,
         terms: Callable[[str], list[int]] = lambda text: [],
-        public: Grant | None = None,
+        public: Callable[[], Grant | None] = lambda: None,
         grades: Grades = Grades(),
     ):
         self._database = database
@@ -92,7 +92,7 @@ class PostgresTaxonomy:
     async def preview(self, version: str, kind: Kind, now: datetime) -> Preview:
         """The effect of activating the version. Raises `NotFound` and `Conflict`."""
         return await taxonomy_activation.preview(
-            self._database, version, kind, self._terms, now, grades=self._grades, public=self._public
+            self._database, version, kind, self._terms, now, grades=self._grades, public=self._public()
         )
 
     async def bring_in(
@@ -108,7 +108,7 @@ class PostgresTaxonomy:
             by=by,
             now=now,
             grades=self._grades,
-            public=self._public,
+            public=self._public(),
         )
 
     async def counts(self) -> dict[int, int]:
