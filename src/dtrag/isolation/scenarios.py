@@ -362,20 +362,27 @@ async def documents(visit: Visit) -> None:
         await visit.send(route, document_id=foreign)
 
 
-SOURCE_ROUTES: tuple[Route, ...] = tuple(
-    f"{DOCUMENT}/{part}" for part in ("text", "passages", "who", "pages", "pages/{page}")
+ORIGINAL_PAGES: Route = f"{DOCUMENT}/pages"
+SOURCE_ROUTES: tuple[Route, ...] = (
+    *(f"{DOCUMENT}/{part}" for part in ("text", "passages", "who")),
+    *(ORIGINAL_PAGES, f"{ORIGINAL_PAGES}/{{page}}"),
 )
 
 
 @scenario("GET /documents", *SOURCE_ROUTES)
 async def sources(visit: Visit) -> None:
-    """Parts of own documents and of foreign ones, and pages of their originals; who sees a document is not shown to visitors with a scope."""
+    """Parts of own documents and of foreign ones, and pages of their originals.
+
+    Who sees a document is not shown to visitors with a scope.
+    """
     listed = await visit.send("GET /documents", query="?limit=3")
     own = [row["document_id"] for row in listed.get("documents", [])]
-    for document_id in (*own, visit.known("hidden document"), UNKNOWN):
+    originals = (visit.known("shared original"), visit.known("hidden original"))
+    for document_id in (*own, *originals, visit.known("hidden document"), UNKNOWN):
         for route in SOURCE_ROUTES:
             await visit.send(route, document_id=document_id, page="1")
-        await visit.send(SOURCE_ROUTES[0], document_id=document_id, query="?start=5&end=40")
+        for route in (SOURCE_ROUTES[0], ORIGINAL_PAGES):
+            await visit.send(route, document_id=document_id, query="?start=5&end=40")
 
 
 @scenario("POST /documents", DOCUMENT, SEARCH, "POST /classify", DELETE_DOCUMENT, writes=True)
