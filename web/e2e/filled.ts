@@ -12,7 +12,15 @@ export interface Filled extends Service {
   secret: string;
   reader: string;
   /** Of what the views with one object show. */
-  ids: { document: string; agent: string; trace: string; answer: string; classification: string; case: string };
+  ids: {
+    document: string;
+    original: string;
+    agent: string;
+    trace: string;
+    answer: string;
+    classification: string;
+    case: string;
+  };
   runs: string[];
 }
 
@@ -83,6 +91,7 @@ export async function startFilled(): Promise<Filled> {
     reader: reader.secret,
     ids: {
       document: documents.find(({ title }) => title === "학칙")?.document_id ?? "",
+      original: documents.find(({ title }) => title === "Information Security")?.document_id ?? "",
       agent: agent.agent_id,
       trace,
       answer: items.find(({ kind }) => kind === "answer")?.item_id ?? "",

@@ -57,7 +57,8 @@ export async function startService(samples: string, settings: Record<string, str
 }
 
 function environment(folder: string, settings: Record<string, string>): NodeJS.ProcessEnv {
-  return { ...process.env, PIPELINE_TIMEOUT_MULTIPLIER: "20", ...settings, DTRAG_DATA_DIR: folder };
+  const always = { PIPELINE_TIMEOUT_MULTIPLIER: "20", DTRAG_KEEP_ORIGINALS: "on" };
+  return { ...process.env, ...always, ...settings, DTRAG_DATA_DIR: folder };
 }
 
 async function listening(env: NodeJS.ProcessEnv, port: string): Promise<{ child: ChildProcess; url: string }> {

@@ -4,6 +4,9 @@ import { askLinked, leave, linkTo, library, waitForAnswer, zeppelin } from "./as
 import { VEHICLES } from "./editions";
 import type { Filled } from "./filled";
 
+/** Of the PDF of the samples: a sentence in two lines. */
+const PDF_QUOTE = [1693, 1798];
+
 export interface ViewState {
   name: string;
   /** Its address; in some views the question is in the language of the page. */
@@ -47,6 +50,12 @@ export const STATES: readonly ViewState[] = [
   { name: "search-filters", at: () => search({ q: "leave" }), ready: "article table", act: openFilters, dialog: true },
   { name: "documents", at: () => "#/documents", ready: "main li a" },
   { name: "document", at: ({ ids }) => `#/documents/${ids.document}?quote=1479-1546&context=1417-1437`, ready: "mark" },
+  {
+    name: "document-original",
+    at: ({ ids }) => `#/documents/${ids.original}?quote=${PDF_QUOTE.join("-")}`,
+    ready: "mark",
+    act: showOriginal,
+  },
   { name: "document-who", at: ({ ids }) => `#/documents/${ids.document}?show=who`, ready: "main table" },
   { name: "document-passages", at: ({ ids }) => `#/documents/${ids.document}?show=passages`, ready: "main li a" },
   { name: "taxonomy", at: () => "#/taxonomy?at=Samples", ready: "[role=treeitem]" },
@@ -132,6 +141,12 @@ async function openSource(page: Page) {
   await askAndWait(page);
   await page.locator("article a[id^=source-]").last().click();
   await page.locator('mark[data-kinds~="quote"]').first().waitFor();
+}
+
+async function showOriginal(page: Page) {
+  await page.getByRole("button", { name: /Show the page of the original|원본 쪽 보기/ }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator("[data-mark=quote]").nth(1).waitFor(); // the quotation goes on in the next line
 }
 
 async function openFilters(page: Page) {

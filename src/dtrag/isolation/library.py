@@ -253,6 +253,25 @@ def write_filling(file: Path, documents: int, categories: int, chance: random.Ra
     return file
 
 
+def pdf_of(text: str) -> bytes:
+    """A PDF file with one line of ASCII on its only page."""
+    shown = f"BT /F1 12 Tf 60 760 Td ({text}) Tj ET"
+    objects = (
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
+        " /Resources << /Font << /F1 5 0 R >> >> >>",
+        f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    )
+    file, table = "%PDF-1.7\n", "0000000000 65535 f \n"
+    for number, body in enumerate(objects, start=1):
+        table += f"{len(file):010} 00000 n \n"
+        file += f"{number} 0 obj\n{body}\nendobj\n"
+    trailer = f"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n{len(file)}\n%%EOF\n"
+    return f"{file}xref\n0 6\n{table}{trailer}".encode("ascii")
+
+
 def _sentence(words: Sequence[str], chance: random.Random) -> str:
     korean = any(not word.isascii() for word in words[:2])
     own, common = chance.sample(list(words), min(4, len(words))), chance.choice(COMMON)

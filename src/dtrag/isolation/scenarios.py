@@ -363,8 +363,10 @@ async def documents(visit: Visit) -> None:
         await visit.send(route, document_id=foreign)
 
 
-SOURCE_ROUTES: tuple[Route, ...] = tuple(
-    f"{DOCUMENT}/{part}" for part in ("text", "passages", "who", "pages", "pages/{page}")
+ORIGINAL_PAGES: Route = f"{DOCUMENT}/pages"
+SOURCE_ROUTES: tuple[Route, ...] = (
+    *(f"{DOCUMENT}/{part}" for part in ("text", "passages", "who")),
+    *(ORIGINAL_PAGES, f"{ORIGINAL_PAGES}/{{page}}"),
 )
 
 
@@ -373,10 +375,12 @@ async def sources(visit: Visit) -> None:
     """Parts of own and foreign documents, pages of their originals, and who sees them, which no scope may know."""
     listed = await visit.send("GET /documents", query="?limit=3")
     own = [row["document_id"] for row in listed.get("documents", [])]
-    for document_id in (*own, visit.known("hidden document"), UNKNOWN):
+    originals = (visit.known("shared original"), visit.known("hidden original"))
+    for document_id in (*own, *originals, visit.known("hidden document"), UNKNOWN):
         for route in SOURCE_ROUTES:
             await visit.send(route, document_id=document_id, page="1")
-        await visit.send(SOURCE_ROUTES[0], document_id=document_id, query="?start=5&end=40")
+        for route in (SOURCE_ROUTES[0], ORIGINAL_PAGES):
+            await visit.send(route, document_id=document_id, query="?start=5&end=40")
 
 
 @scenario("GET /documents", CHANGES, writes=True)

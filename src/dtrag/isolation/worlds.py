@@ -41,6 +41,7 @@ from dtrag.isolation.library import (
     HiddenPart,
     Path_,
     drive_of,
+    pdf_of,
     write_filling,
     write_hidden,
     write_shared,
@@ -168,6 +169,7 @@ async def twin_worlds(
         public=PUBLIC,
         public_rate_per_minute=RATE,
         public_rate_in_all=RATE,
+        keep_originals="on",
     )
     with tempfile.TemporaryDirectory(prefix="dtrag-twins-") as name:
         folder = Path(name)
@@ -220,7 +222,12 @@ async def _world(app: App, part: HiddenPart, uploads: Path, serve: Serve, known:
     headers = {}
     for visitor in (each for each in (*VISITORS, *ASKERS) if each.role != "public"):
         created = await app.keys.create(
-            visitor.name, list(visitor.paths) or None, visitor.role, rate=RATE, principals=visitor.principals
+            visitor.name,
+            list(visitor.paths) or None,
+            visitor.role,
+            rate=RATE,
+            principals=visitor.principals,
+            originals=True,
         )
         headers[visitor.name] = {"authorization": f"Bearer {created.secret}"}
     await asyncio.to_thread(uploads.mkdir)
@@ -273,7 +280,17 @@ async def _shared_objects(app: App, folder: Path, hidden: Path_) -> dict[str, st
     agent = await app.agents.create("1.0.0", [["Handbook", "Leave"], list(hidden)], None, name="Leave desk")
     await app.agents.update(str(agent.agent_id), "1.0.0", [["Handbook", "Leave"]], None)
     await _add_cases(app)
-    return {"decided item": item, "shared agent": str(agent.agent_id)}
+    scan = await _original(app, folder, "Leave", "A certificate of leave with a stamp.")
+    return {"decided item": item, "shared agent": str(agent.agent_id), "shared original": scan}
+
+
+async def _original(app: App, folder: Path, branch: str, text: str) -> str:
+    """The id of a new document with an original in a branch of the handbook."""
+    file = folder / f"{branch}.pdf"
+    file.write_bytes(pdf_of(text))
+    source = Source(file, file.name, f"upload:{file.name}")
+    [read] = (await app.ingest_sources([source], ["Handbook", branch], scope=EVERYTHING)).sources
+    return str(read.document_ids[0])
 
 
 async def _add_cases(app: App) -> None:
@@ -316,7 +333,7 @@ async def _add_hidden_cases(app: App, hidden: Path_, document_id: str) -> dict[s
 
 HIDDEN = (
     *("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace"),
-    *("hidden case", "citing case", "hidden log", "hidden evaluation", "hidden job"),
+    *("hidden case", "citing case", "hidden log", "hidden evaluation", "hidden job", "hidden original"),
 )
 """Names of the objects of one world; in the other they are ids of nothing."""
 
@@ -331,6 +348,7 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     answers = [row for row in (await app.review.waiting())[0] if row.kind == "answer"]
     answer = await app.ask("What is said about the merger?", scope=EVERYTHING)
     await app.conversations.add("administrators-talk", LOCAL, "What of the merger?", answer.text)
+    scan = await _original(app, folder, "Board", "The merger of the board with a signature.")
     upload = folder / "upload"
     upload.write_text("# Minutes\n\nThe severance of the board.\n", "utf-8")
     await app.ingest_sources([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board, scope=EVERYTHING)
@@ -347,6 +365,7 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
         "hidden evaluation": str(run.run_id),
         "hidden document": hidden,
         "hidden job": str(job.job_id),
+        "hidden original": scan,
         "hidden agent": str(agent.agent_id),
         "hidden item": waiting,
         "hidden answer": str(answers[0].item_id if answers else uuid.uuid4()),

@@ -8,6 +8,7 @@ import { slicePoints, type Span } from "../../parts/code-points";
 import { DocumentText } from "../../parts/DocumentText";
 import { safeLink } from "../../parts/parse-markdown";
 import { Failure, Loaded } from "../../parts/States";
+import { WithOriginal } from "../../parts/WithOriginal";
 import { languageOf } from "../../text/language";
 import { formatDate } from "../../text/texts";
 import { ArticleFacts } from "./ArticleFacts";
@@ -27,20 +28,28 @@ export function SourcePanel({ source, asOf }: { source: Source; asOf: string }) 
       {(shown) => (
         <div class={styles.source}>
           <Facts source={source} part={shown} asOf={asOf} />
-          <div class={styles.scroller} tabIndex={0} role="group" aria-label={source.title}>
-            {shown.start > 0 && (
-              <Button small onClick={() => void part.extend("before")}>
-                {t("source.before")}
-              </Button>
+          <WithOriginal part={shown} span={isSame(source, shown) ? source : null}>
+            {(original) => (
+              <div class={styles.scroller} tabIndex={0} role="group" aria-label={source.title}>
+                {original || (
+                  <>
+                    {shown.start > 0 && (
+                      <Button small onClick={() => void part.extend("before")}>
+                        {t("source.before")}
+                      </Button>
+                    )}
+                    <Text source={source} part={shown} spans={spans} />
+                    {shown.end < shown.characters && (
+                      <Button small onClick={() => void part.extend("after")}>
+                        {t("source.after")}
+                      </Button>
+                    )}
+                    {part.furtherProblem && <Failure problem={part.furtherProblem} />}
+                  </>
+                )}
+              </div>
             )}
-            <Text source={source} part={shown} spans={spans} />
-            {shown.end < shown.characters && (
-              <Button small onClick={() => void part.extend("after")}>
-                {t("source.after")}
-              </Button>
-            )}
-            {part.furtherProblem && <Failure problem={part.furtherProblem} />}
-          </div>
+          </WithOriginal>
         </div>
       )}
     </Loaded>
@@ -63,14 +72,18 @@ export function spansOf(source: Source): Span[] {
   ];
 }
 
+/** Whether the document still has the quotation where it was. */
+function isSame(source: Source, part: Part): boolean {
+  const quoted = slicePoints(part.text, source.start - part.start, source.end - part.start);
+  return source.start >= part.start && quoted === source.quote;
+}
+
 function Text({ source, part, spans }: { source: Source; part: Part; spans: Span[] }) {
   const box = useRef<HTMLDivElement>(null);
-  const quoted = slicePoints(part.text, source.start - part.start, source.end - part.start);
-  const same = source.start >= part.start && quoted === source.quote;
   useEffect(() => {
     box.current?.querySelector('mark[data-kinds~="quote"]')?.scrollIntoView({ block: "center" });
   }, [source.chunk_id, source.start, part.document_id]);
-  if (!same) {
+  if (!isSame(source, part)) {
     return (
       <div class={styles.changed} role="alert">
         <p>{t("source.changed")}</p>

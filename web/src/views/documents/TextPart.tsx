@@ -6,6 +6,7 @@ import type { Span } from "../../parts/code-points";
 import { DocumentText } from "../../parts/DocumentText";
 import { Empty, Failure, Loaded } from "../../parts/States";
 import { blocksOf, type Block } from "./blocks";
+import { WithOriginal } from "../../parts/WithOriginal";
 import { address, spanOf, spansOf, type Document, type PassageSpan } from "./state";
 import { t } from "./text";
 import styles from "./TextPart.module.css";
@@ -51,25 +52,31 @@ function Windows({ document, spans, passage, at }: Props) {
   return (
     <Loaded resource={part} lines={10}>
       {(shown) => (
-        <div class={styles.part}>
-          {spans.length > 0 && <Legend kinds={new Set(spans.map((span) => span.kind))} />}
-          {shown.start > 0 && (
-            <Button small onClick={() => void part.extend("before")}>
-              {t("document.before")}
-            </Button>
-          )}
-          <div ref={box} class={styles.text} lang={document.language} data-document={document.document_id}>
-            {blocksOf(shown.text, shown.start, shown.end, shown.passages).map((block) => (
-              <BlockText key={block.start} block={block} spans={spans} current={passage} />
-            ))}
-          </div>
-          {shown.end < shown.characters && (
-            <Button small onClick={() => void part.extend("after")}>
-              {t("document.after")}
-            </Button>
-          )}
-          {part.furtherProblem && <Failure problem={part.furtherProblem} />}
-        </div>
+        <WithOriginal part={shown} span={spans.find((span) => span.kind === "quote") ?? passage}>
+          {(original) =>
+            original || (
+              <div class={styles.part}>
+                {spans.length > 0 && <Legend kinds={new Set(spans.map((span) => span.kind))} />}
+                {shown.start > 0 && (
+                  <Button small onClick={() => void part.extend("before")}>
+                    {t("document.before")}
+                  </Button>
+                )}
+                <div ref={box} class={styles.text} lang={document.language} data-document={document.document_id}>
+                  {blocksOf(shown.text, shown.start, shown.end, shown.passages).map((block) => (
+                    <BlockText key={block.start} block={block} spans={spans} current={passage} />
+                  ))}
+                </div>
+                {shown.end < shown.characters && (
+                  <Button small onClick={() => void part.extend("after")}>
+                    {t("document.after")}
+                  </Button>
+                )}
+                {part.furtherProblem && <Failure problem={part.furtherProblem} />}
+              </div>
+            )
+          }
+        </WithOriginal>
       )}
     </Loaded>
   );
