@@ -108,7 +108,7 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
             onKey={pressed}
             trailing={(branch) => (
               <>
-                {branch.grade && <Grade name={branch.grade} />}
+                {branch.grade && <Grade name={branch.grade} />}{" "}
                 {changed.has(pathKey(branch.path)) && <span class={styles.changed}>{t("tree.changed")}</span>}
                 {formatNumber(documentsIn(branch))}
               </>
