@@ -16,11 +16,11 @@ from dtrag.adapters.mcp.client import servers
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.document_changes import PostgresDocumentChanges
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.stores.cases import PostgresCases, PostgresLearning
-from dtrag.adapters.postgres.stores.document_changes import PostgresDocumentChanges
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
 from dtrag.adapters.postgres.stores.governance import (
     PostgresAgents,

@@ -6,6 +6,8 @@ export interface Branch {
   name: string;
   /** Documents in the category itself. */
   documents?: number;
+  /** Its grade, the highest on its path; empty for none. */
+  grade?: string;
   children: readonly Branch[];
 }
 

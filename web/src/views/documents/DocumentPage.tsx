@@ -8,6 +8,7 @@ import { href, navigate } from "../../state/router";
 import { mayAs, mayOpen } from "../../state/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
+import { branchAt } from "../../parts/branches";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { Dialog } from "../../parts/Dialog";
@@ -68,6 +69,11 @@ export function DocumentPage({ id }: { id: string }) {
 }
 
 function Overview({ document }: { document: Document }) {
+  const tree = useResource(
+    (signal) => api.get("/taxonomy/{version}/tree", { path: { version: "active" }, signal }),
+    [],
+  );
+  const grade = branchAt(tree.data?.tree ?? [], document.taxonomy_path)?.grade;
   const original = safeLink(document.source_url);
   const metadata = Object.entries(document.metadata).filter(([, value]) => value !== null && value !== "");
   const source = original ? (
@@ -79,6 +85,7 @@ function Overview({ document }: { document: Document }) {
   );
   const facts: [string, ComponentChildren][] = [
     [t("documents.category"), pathText(document.taxonomy_path) || t("documents.noCategory")],
+    ...(grade ? [[t("document.grade"), grade] satisfies [string, string]] : []),
     [t("documents.kind"), kindName(document.content_type)],
     [t("document.length"), t("document.lengthIs", { characters: document.characters, passages: document.chunks })],
     [t("documents.indexed"), formatDateTime(document.processed_at)],

@@ -1,5 +1,6 @@
-/** Texts of changes of many documents; part of the table in `text.ts`. */
+/** Texts of changes of many documents, and of their grade; part of the table in `text.ts`. */
 export const en = {
+  "document.grade": "Grade",
   "many.selection": "Selected documents",
   "many.select": "Select {title}",
   "many.all": "Select all {n}",
@@ -31,6 +32,7 @@ export const en = {
 };
 
 export const ko: Record<keyof typeof en, string> = {
+  "document.grade": "등급",
   "many.selection": "선택한 문서",
   "many.select": "{title} 선택",
   "many.all": "{n}개 모두 선택",

@@ -6,12 +6,14 @@ import { useResource } from "../../state/resource";
 import { href } from "../../state/router";
 import { mayWholeTreeAs } from "../../state/session";
 import { api } from "../../api/client";
+import { Badge } from "../../parts/Badge";
 import { Button } from "../../parts/Button";
 import { branchAt, documentsIn, pathKey, type Branch } from "../../parts/branches";
 import { Empty, Loaded } from "../../parts/States";
 import { Tree } from "../../parts/Tree";
 import { formatNumber } from "../../text/texts";
 import { DraftPanel } from "./DraftPanel";
+import { gradedInPublic, useGrades } from "./grades";
 import { OperationDialog, type Action } from "./OperationDialog";
 import { applied, changedKeys, MOST_OPERATIONS, type Operation } from "./operations";
 import { sentenceOf, pathText } from "./sentences";
@@ -23,7 +25,7 @@ import styles from "./Editor.module.css";
 const KEYS: Partial<Record<string, Action>> = { F2: "rename", Insert: "add", Delete: "remove" };
 const SELECTED = "[role=treeitem][aria-selected=true]";
 const FIRST = "[role=treeitem][tabindex='0']";
-const ON_CATEGORY = ["add", "rename", "move", "merge", "split", "remove"] as const;
+const ON_CATEGORY = ["add", "rename", "move", "merge", "split", "grade", "remove"] as const;
 
 export function Editor() {
   const tree = useResource(
@@ -45,6 +47,8 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
   const operations = mayEdit ? draftOperations() : [];
   const draft = applied(tree, operations);
   const changed = changedKeys(operations);
+  const grades = useGrades();
+  const exposed = gradedInPublic(draft.tree, grades);
   const selected = branchAt(draft.tree, selectedPath());
   const full = operations.length >= MOST_OPERATIONS || draft.misfit !== null;
 
@@ -104,11 +108,17 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
             onKey={pressed}
             trailing={(branch) => (
               <>
+                {branch.grade && <Grade name={branch.grade} />}{" "}
                 {changed.has(pathKey(branch.path)) && <span class={styles.changed}>{t("tree.changed")}</span>}
                 {formatNumber(documentsIn(branch))}
               </>
             )}
           />
+        )}
+        {exposed.length > 0 && (
+          <p class={styles.exposed} role="note">
+            {t("grade.exposed", { lowest: grades.names[0] ?? "", branches: exposed.join(", ") })}
+          </p>
         )}
         <p class={styles.hint}>{t(mayEdit ? "tree.keys" : "tree.readOnly")}</p>
       </section>
@@ -124,7 +134,7 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
                     key={kind}
                     small
                     danger={kind === "remove"}
-                    disabled={full}
+                    disabled={full || (kind === "grade" && grades.names.length === 0)}
                     aria-haspopup="dialog"
                     onClick={() => begin(kind)}
                   >
@@ -153,6 +163,7 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
           action={action}
           tree={draft.tree}
           path={action === "addTop" ? [] : (selected?.path ?? [])}
+          grades={grades.names}
           onApply={add}
           onClose={() => setAction(null)}
         />
@@ -161,11 +172,25 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
   );
 }
 
+function Grade({ name }: { name: string }) {
+  return (
+    <Badge tone="accent">
+      <span class="quiet">{t("grade.word")} </span>
+      {name}
+    </Badge>
+  );
+}
+
 function Selected({ branch }: { branch: Branch }) {
   return (
     <>
       <p class={styles.path}>{pathText(branch.path)}</p>
       <p class={styles.hint}>{t("edit.documents", { n: documentsIn(branch) })}</p>
+      {branch.grade && (
+        <p class={styles.hint}>
+          <Grade name={branch.grade} /> {t("grade.means", { grade: branch.grade })}
+        </p>
+      )}
       <a href={href("search", { query: { scope: formatPath(branch.path) } })}>{t("edit.search")}</a>
     </>
   );

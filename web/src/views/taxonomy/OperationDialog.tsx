@@ -1,7 +1,7 @@
 /** One change of a category: a name to type or a target to select. It goes into the draft, not to the service. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../parts/Button";
-import type { Branch } from "../../parts/branches";
+import { branchAt, type Branch } from "../../parts/branches";
 import { Dialog } from "../../parts/Dialog";
 import { Field } from "../../parts/Field";
 import { Tree } from "../../parts/Tree";
@@ -10,13 +10,15 @@ import { misfitText, pathText } from "./sentences";
 import { t } from "./text";
 import styles from "./OperationDialog.module.css";
 
-export type Action = "add" | "addTop" | "rename" | "move" | "merge" | "remove";
+export type Action = "add" | "addTop" | "rename" | "move" | "merge" | "remove" | "grade";
 
 interface Props {
   action: Action;
   tree: readonly Branch[];
   /** The category to change; for "add" the one above the new one. */
   path: Path;
+  /** Names of the grades, the lowest first. */
+  grades: readonly string[];
   onApply: (operation: Operation) => void;
   onClose: () => void;
 }
@@ -24,9 +26,10 @@ interface Props {
 export const LONGEST_NAME = 200;
 const FORM = "taxonomy-operation";
 
-export function OperationDialog({ action, tree, path, onApply, onClose }: Props) {
+export function OperationDialog({ action, tree, path, grades, onApply, onClose }: Props) {
   const named = action === "add" || action === "addTop" || action === "rename";
-  const [name, setName] = useState(action === "rename" ? (path.at(-1) ?? "") : "");
+  /** What is typed, or the chosen grade. */
+  const [name, setName] = useState(action === "rename" ? (path.at(-1) ?? "") : startGrade(action, tree, path));
   // null: nothing selected; for "remove" that is the parent.
   const [target, setTarget] = useState<Path | null>(null);
   const [error, setError] = useState("");
@@ -77,6 +80,19 @@ export function OperationDialog({ action, tree, path, onApply, onClose }: Props)
               setName(value);
             }}
           />
+        ) : action === "grade" ? (
+          <>
+            <label class={styles.grade}>
+              {t("grade.word")}
+              <select value={name} onChange={(event) => setName(event.currentTarget.value)}>
+                <option value="">{t("grade.none")}</option>
+                {grades.map((grade) => (
+                  <option key={grade}>{grade}</option>
+                ))}
+              </select>
+            </label>
+            <p class={styles.hint}>{t("grade.rule")}</p>
+          </>
         ) : (
           <>
             <Target action={action} tree={tree} path={path} target={target} onChoose={choose} />
@@ -90,8 +106,12 @@ export function OperationDialog({ action, tree, path, onApply, onClose }: Props)
   );
 }
 
+const startGrade = (action: Action, tree: readonly Branch[], path: Path): string =>
+  action === "grade" ? (branchAt(tree, path)?.grade ?? "") : "";
+
 function operationOf(action: Action, path: Path, name: string, target: Path | null): Operation | null {
   if (action === "add" || action === "addTop") return { op: "add", path: [...path, name] };
+  if (action === "grade") return { op: "grade", path, grade: name };
   if (action === "rename") return { op: "rename", path, name };
   if (action === "remove") return target ? { op: "delete", path, to: target } : { op: "delete", path };
   if (!target) return null;

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { documentsIn, type Branch } from "../../parts/branches";
 import { route } from "../../state/router";
 import { applied, operationFrom, readOperations, type Operation } from "./operations";
+import { gradedInPublic } from "./grades";
 import { sentenceOf } from "./sentences";
 import { keywordsOf, splitFrom, tooManyKeywords } from "./split";
 import * as state from "./state";
@@ -143,4 +144,23 @@ test("an operation is one sentence", () => {
   expect(sentenceOf({ op: "move", path: ["AI", "ML"], to: [] })).toBe("Move AI › ML to the top of the tree");
   expect(sentenceOf({ op: "delete", path: ["AI", "ML"] })).toBe("Remove AI › ML; documents go to the parent");
   expect(sentenceOf({ op: "delete", path: ["AI"] })).toBe("Remove AI; documents go to no category");
+});
+
+test("a grade changes no category, and is read back from a link", () => {
+  const graded: Operation = { op: "grade", path: ["AI", "ML"], grade: "S" };
+  expect(after(graded)).toBe("AI1(ML2 NLP3) Law4(ml5)");
+  expect(misfit({ op: "grade", path: ["Gone"], grade: "S" })).toBe("missing");
+  expect(readOperations([JSON.stringify(graded)])).toEqual([graded]);
+  expect(sentenceOf(graded)).toBe("Give AI › ML the grade S");
+  expect(sentenceOf({ ...graded, grade: "" })).toBe("Take away the grade of AI › ML");
+});
+
+test("graded branches that are public are named once, with their grade", () => {
+  const [ai, law] = tree.map((each) => ({ ...each, grade: each.name === "Law" ? "O" : "" }));
+  const shown = [{ ...ai, children: ai?.children.map((each) => ({ ...each, grade: "S" })) ?? [] }, law] as Branch[];
+  expect(gradedInPublic(shown, { names: ["O", "S"], open: ["AI", "Law", "Gone"] })).toEqual([
+    "AI › ML (S)",
+    "AI › NLP (S)",
+  ]);
+  expect(gradedInPublic(shown, { names: ["O", "S"], open: [] })).toEqual([]);
 });

@@ -14,7 +14,9 @@ export type Operation =
   | { op: "move"; path: Path; to: Path }
   | { op: "merge"; paths: Path[]; into: Path }
   | { op: "delete"; path: Path; to?: Path }
-  | { op: "split"; path: Path; into: Part[] };
+  | { op: "split"; path: Path; into: Part[] }
+  /** An empty grade takes that of the category away. */
+  | { op: "grade"; path: Path; grade: string };
 
 export const DEEPEST = 8;
 export const MOST_OPERATIONS = 1000;
@@ -33,7 +35,7 @@ export class Misfit extends Error {
 /** An operation from a link or from a stored version; null when it is none. Numbers of categories are left out. */
 export function operationFrom(value: unknown): Operation | null {
   if (typeof value !== "object" || value === null) return null;
-  const { op, path, paths, name, to, into } = value as Record<string, unknown>;
+  const { op, path, paths, name, to, into, grade } = value as Record<string, unknown>;
   if (op === "merge")
     return Array.isArray(paths) && paths.every(isPath) && isPath(into) ? { op, paths, into: [...into] } : null;
   if (!isPath(path)) return null;
@@ -41,6 +43,7 @@ export function operationFrom(value: unknown): Operation | null {
   if (op === "rename" && typeof name === "string") return { op, path, name };
   if (op === "move") return { op, path, to: isPath(to) ? to : [] };
   if (op === "delete") return isPath(to) && to.length > 0 ? { op, path, to } : { op, path };
+  if (op === "grade" && typeof grade === "string") return { op, path, grade };
   if (op === "split" && Array.isArray(into)) return { op, path, into: into.map(partFrom) };
   return null;
 }
@@ -80,6 +83,7 @@ export function resultOf(operation: Operation): Path {
 interface Node {
   name: string;
   documents: number;
+  grade: string;
   children: Node[];
   /** Categories of the given tree whose documents are here. */
   origins: Path[];
@@ -93,7 +97,8 @@ export interface Draft {
   misfit: { index: number; error: Misfit } | null;
 }
 
-/** The tree after the operations. Documents count as they will be, except those of a split: only the service knows. */
+/** The tree after the operations. Documents count as they will be, except those of a split; grades are those of now: only
+ * the service knows. */
 export function applied(tree: readonly Branch[], operations: readonly Operation[]): Draft {
   const root: Node = { ...leaf(""), children: tree.map(copied) };
   let misfit: Draft["misfit"] = null;
@@ -122,6 +127,8 @@ function apply(root: Node, operation: Operation): void {
       return operation.paths.forEach((path) => merge(root, path, operation.into));
     case "delete":
       return remove(root, operation.path, operation.to ?? operation.path.slice(0, -1));
+    case "grade":
+      return void at(root, operation.path);
     case "split":
       return operation.into.forEach((part) =>
         place(at(root, operation.path), leaf(part.name), operation.path.length + 1),
@@ -200,22 +207,23 @@ function at(root: Node, path: Path): Node {
 
 const sameName = (name: string, other: string) => keyOf(name) === keyOf(other);
 const keyOf = (name: string) => name.normalize("NFKC").trim().toLocaleLowerCase();
-const leaf = (name: string): Node => ({ name, documents: 0, children: [], origins: [] });
+const leaf = (name: string): Node => ({ name, documents: 0, grade: "", children: [], origins: [] });
 const contains = (node: Node, other: Node): boolean =>
   node === other || node.children.some((child) => contains(child, other));
 const heightOf = (node: Node): number => 1 + Math.max(0, ...node.children.map(heightOf));
 const total = (node: Node): number => node.children.reduce((sum, child) => sum + total(child), node.documents);
 const originsIn = (node: Node): Path[] => [...node.origins, ...node.children.flatMap(originsIn)];
 
-function copied({ path, name, documents = 0, children }: Branch): Node {
-  return { name, documents, children: children.map(copied), origins: [path] };
+function copied({ path, name, documents = 0, grade = "", children }: Branch): Node {
+  return { name, documents, grade, children: children.map(copied), origins: [path] };
 }
 
 function branches(node: Node, path: Path, origins: Map<string, readonly Path[]>): Branch[] {
   return [...node.children].sort(byName).map((child) => {
     const own = [...path, child.name];
     origins.set(pathKey(own), child.origins);
-    return { path: own, name: child.name, documents: child.documents, children: branches(child, own, origins) };
+    const { name, documents, grade } = child;
+    return { path: own, name, documents, grade, children: branches(child, own, origins) };
   });
 }
 

@@ -23,6 +23,10 @@ export function sentenceOf(operation: Operation): string {
         path: pathText(operation.path),
         to: operation.to ? pathText(operation.to) : operation.path.length > 1 ? t("op.parent") : t("impact.nowhere"),
       });
+    case "grade":
+      return operation.grade
+        ? t("op.grade", { path: pathText(operation.path), grade: operation.grade })
+        : t("op.ungrade", { path: pathText(operation.path) });
     case "split":
       return t("op.split", {
         path: pathText(operation.path),

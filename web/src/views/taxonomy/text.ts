@@ -1,8 +1,10 @@
 import { texts } from "../../text/texts";
+import * as grade from "./grade-text";
 import * as split from "./split-text";
 
 const en = {
   ...split.en,
+  ...grade.en,
   "view.title": "Categories",
   "view.lead":
     "Keys and agents see branches of this tree. A change is proposed, looked at, and then activated as a whole.",
@@ -31,6 +33,7 @@ const en = {
   "edit.move": "Move",
   "edit.merge": "Merge",
   "edit.split": "Split",
+  "edit.grade": "Grade",
   "edit.remove": "Remove",
   "edit.search": "Search its documents",
 
@@ -40,6 +43,7 @@ const en = {
   "do.move": "Move “{path}”",
   "do.merge": "Merge “{path}” into another category",
   "do.split": "Split “{path}”",
+  "do.grade": "Grade of “{path}”",
   "do.remove": "Remove “{path}”",
   "do.name": "Name",
   "do.moveHint": "Select its new parent. Its documents move with it, and keys and agents keep their access.",
@@ -67,6 +71,8 @@ const en = {
   "op.merge": "Merge {paths} into {into}",
   "op.delete": "Remove {path}; documents go to {to}",
   "op.split": "Split {path} into {parts}",
+  "op.grade": "Give {path} the grade {grade}",
+  "op.ungrade": "Take away the grade of {path}",
   "op.picked": "{n} picked {n|document|documents}",
   "op.top": "the top of the tree",
   "op.parent": "the parent",
@@ -141,6 +147,7 @@ const en = {
 
 const ko: Record<keyof typeof en, string> = {
   ...split.ko,
+  ...grade.ko,
   "view.title": "분류",
   "view.lead": "키와 에이전트는 이 분류의 가지를 봅니다. 변경은 먼저 제안하고, 영향을 확인한 뒤, 한 번에 적용합니다.",
   "view.leadRead": "키와 에이전트는 이 분류의 가지를 봅니다.",
@@ -168,6 +175,7 @@ const ko: Record<keyof typeof en, string> = {
   "edit.move": "이동",
   "edit.merge": "병합",
   "edit.split": "분할",
+  "edit.grade": "등급",
   "edit.remove": "삭제",
   "edit.search": "이 분류의 문서 검색",
 
@@ -177,6 +185,7 @@ const ko: Record<keyof typeof en, string> = {
   "do.move": "‘{path}’ 이동",
   "do.merge": "‘{path}’ 병합",
   "do.split": "‘{path}’ 분할",
+  "do.grade": "‘{path}’의 등급",
   "do.remove": "‘{path}’ 삭제",
   "do.name": "이름",
   "do.moveHint": "새 상위 분류를 선택하세요. 문서도 함께 옮겨지고, 키와 에이전트의 접근은 그대로입니다.",
@@ -203,6 +212,8 @@ const ko: Record<keyof typeof en, string> = {
   "op.merge": "{paths} 병합: {into}",
   "op.delete": "{path} 삭제, 문서는 {to}(으)로",
   "op.split": "{path} 분할: {parts}",
+  "op.grade": "{path}에 {grade} 등급 지정",
+  "op.ungrade": "{path}의 등급 없애기",
   "op.picked": "지정한 문서 {n}건",
   "op.top": "트리의 맨 위",
   "op.parent": "상위 분류",
