@@ -24,7 +24,7 @@ from tests.integration.cli_process import Cli, Ran
 from tests.store import Databases, Store
 
 FAR = ("203.0.113.7", 1)
-Read = Callable[[App], Any]
+Read = Callable[[App], Any] | None
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -58,9 +58,9 @@ IN_USE: dict[str, tuple[Any, Read]] = {
     "public_rate_in_all": (60, lambda app: app.public and app.public.in_all),
     "public_tokens_per_day": (70, lambda app: app.public and app.public._budget.tokens),
     "public_krw_per_day": (80, lambda app: app.public and app.public._budget.krw),
-    "page_name": ("규정 안내", None),  # type: ignore[dict-item]
-    "page_greeting": ("What would you like to know?", None),  # type: ignore[dict-item]
-    "page_colour": ("#7a1f3d", None),  # type: ignore[dict-item]
+    "page_name": ("규정 안내", None),
+    "page_greeting": ("What would you like to know?", None),
+    "page_colour": ("#7a1f3d", None),
 }
 """A value of each changeable setting, and how it is read where it is used; None: the page."""
 
