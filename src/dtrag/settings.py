@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import re
+import string
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +20,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
+from dtrag.core.response import response
 from dtrag.errors import InvalidInput
 from dtrag.setting_files import Known, no_setting, setting_files
 
@@ -39,15 +40,18 @@ def default_data_dir() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Changeable:
-    """What values a setting may have that administrators may change while services run.
+    """How a setting may be changed while services run."""
 
-    A number is from `least` to `most`; a text has up to `most` characters; a colour is # and six hexadecimal digits.
-    """
+    __pydantic_config__ = response()
 
     kind: Literal["number", "choice", "text", "colour", "branches"]
+    """Kind of the value: branches are paths separated by commas, or * for all; a colour is such as #7a1f3d."""
     least: float = 0
+    """The smallest number."""
     most: float = 1_000_000_000_000
+    """The largest number, or the most characters of a text."""
     choices: tuple[str, ...] = ()
+    """The values of a choice."""
 
     def check(self, name: str, value: Any) -> None:
         """Raise `InvalidInput` for a value that it may not have. Paths of branches are checked where they are used."""
@@ -55,7 +59,7 @@ class Changeable:
             expected = f"from {self.least:g} to {self.most:,.15g}"
         elif self.kind == "choice" and value not in self.choices:
             expected = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
-        elif self.kind == "colour" and value and not _COLOUR.fullmatch(value):
+        elif self.kind == "colour" and value and not _is_colour(value):
             expected = "# and six hexadecimal digits, such as #7a1f3d"
         elif self.kind == "text" and len(value) > self.most:
             raise InvalidInput(f"{variable_of(name)} has {len(value)} characters: shorten it to {self.most:g}.")
@@ -65,7 +69,10 @@ class Changeable:
         raise InvalidInput(f"{variable_of(name)} is {shown}, but must be {expected}.")
 
 
-_COLOUR = re.compile("#[0-9a-fA-F]{6}")
+def _is_colour(text: str) -> bool:
+    return len(text) == 7 and text[0] == "#" and set(text[1:]) <= set(string.hexdigits)
+
+
 _PER_MINUTE = Changeable("number", least=1, most=1_000_000)
 _PER_DAY = Changeable("number")
 _DAYS = Changeable("number", most=36_500)

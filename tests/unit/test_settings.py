@@ -187,7 +187,7 @@ def test_what_decides_about_answers_is_compared_and_how_the_process_works_is_not
     assert {row["name"] for row in Settings().rows()} >= module._OF_THE_PROCESS
 
 
-WRONG = {
+WRONG: dict[str, list[Any]] = {
     "number": ["-1", "many", "nan", "1e30", True, 1.5e30],
     "choice": ["perhaps", ""],
     "colour": ["red", "#12345", "#1234567"],
@@ -208,8 +208,9 @@ def test_a_changed_value_is_checked_as_that_of_the_environment(name: str) -> Non
         for edge in (declared.least, declared.most):
             assert changed_value(name, f"{edge:.0f}") == edge
     if declared.kind != "branches":  # they are checked where they are used
+        wrong: Any = {name: -1 if declared.kind == "number" else "#" * 500}
         with pytest.raises(InvalidInput):
-            dataclasses.replace(Settings(), **{name: -1 if declared.kind == "number" else "#" * 500}).check()
+            dataclasses.replace(Settings(), **wrong).check()
 
 
 def test_secrets_addresses_and_where_data_goes_cannot_be_changed() -> None:

@@ -128,10 +128,10 @@ export function ChangeSetting({ setting, change, onClose, onChanged }: Props) {
   );
 }
 
-function hintOf({ kind, whole, least, most }: Change): string {
+function hintOf({ kind, least, most }: Change): string {
   if (kind === "colour") return t("change.colour");
   const limits = { least: formatNumber(least), most: formatNumber(most) };
-  return t(kind === "text" ? "change.length" : whole ? "change.whole" : "change.range", limits);
+  return t(kind === "text" ? "change.length" : "change.range", limits);
 }
 
 function Sees({ effect }: { effect: Effect }) {

@@ -75,7 +75,6 @@ delete from dtrag.sessions
 select value from dtrag.index_settings where name = 'settings'
 
 -- name: close_public
--- Branches without a key: what is public is decided again after a restore.
 with stored as (select value from index_settings where name = 'settings' and value ? 'public' for update)
 update index_settings set value = index_settings.value - 'public' from stored where name = 'settings'
 returning stored.value #>> '{public,value}' as public

@@ -16,7 +16,7 @@ from dtrag.delivery.texts import korean_settings, korean_statements
 from dtrag.errors import Conflict
 from dtrag.governance.changed_settings import PUBLIC, ChangedSettings, PublicEffect
 from dtrag.logs import redact
-from dtrag.settings import FLAGS, SettingRow, changeable_settings, flag
+from dtrag.settings import FLAGS, Changeable, SettingRow, changeable_settings, flag
 from dtrag.tools.listing import listing
 from dtrag.tools.mcp import ServerStatus, ToolStatus
 
@@ -29,18 +29,6 @@ NO_KEY = (
 )
 
 
-class ChangeShape(BaseModel):
-    """How a setting may be changed."""
-
-    kind: Literal["number", "choice", "text", "colour", "branches"] = Field(
-        description="Kind of the value: branches are paths separated by commas, or * for all; a colour is #7a1f3d."
-    )
-    whole: bool = Field(description="Whether a number is whole.")
-    least: float = Field(description="The smallest number.")
-    most: float = Field(description="The largest number, or the most characters of a text.")
-    choices: list[str] = Field(description="The values of a choice.")
-
-
 class SettingShape(BaseModel):
     """A setting."""
 
@@ -51,7 +39,7 @@ class SettingShape(BaseModel):
     is_default: bool = Field(description="Whether it has its default value.")
     secret: bool = Field(description="Whether its value is never shown.")
     description: str = Field(description="What it means.")
-    change: ChangeShape | None = Field(description="How it may be changed while the service runs; null: it cannot be.")
+    change: Changeable | None = Field(description="How it may be changed while the service runs; null: it cannot be.")
     fixed: bool = Field(description="Whether it was set where the service was started, which has precedence.")
     changed_by: str | None = Field(description="Name of the key that stored its value; null if none is in use.")
     changed_at: str | None = Field(description="When, in ISO 8601.")
@@ -109,7 +97,7 @@ def _korean(request: Request) -> Mapping[str, str]:
 
 def _setting(row: SettingRow, changed: ChangedSettings, korean: Mapping[str, str]) -> SettingShape:
     name, fixed = row["name"], changed.at_start.is_fixed(row["name"])
-    changeable, stored = changeable_settings().get(name), None if fixed else changed.values.get(name)
+    stored = None if fixed else changed.values.get(name)
     return SettingShape(
         name=name,
         environment=row["environment"],
@@ -118,15 +106,7 @@ def _setting(row: SettingRow, changed: ChangedSettings, korean: Mapping[str, str
         is_default=row["is_default"],
         secret=row["secret"],
         description=korean.get(name, row["help"]),
-        change=None
-        if changeable is None
-        else ChangeShape(
-            kind=changeable.kind,
-            whole=not isinstance(row["default"], float),
-            least=changeable.least,
-            most=changeable.most,
-            choices=list(changeable.choices),
-        ),
+        change=changeable_settings().get(name),
         fixed=fixed,
         changed_by=None if stored is None else stored.by,
         changed_at=None if stored is None else stored.at,
