@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import FORM, form
+from tests.api.test_jobs import ended
 from tests.api.test_keys import client_of
 from tests.cases import each
 from tests.store import Databases
@@ -47,7 +49,55 @@ async def test_an_empty_scope_has_nothing(built: House) -> None:
         "more_branches": 0,
         "newest": [],
         "examples": [],
+        "setup": None,
     }
+
+
+async def test_the_guide_of_an_administrator_checks_each_step_and_ends_with_the_last(databases: Databases) -> None:
+    async with house(databases.settings()) as running, client_of(running.api) as local:
+
+        async def setup() -> Any:
+            return (await local.get("/overview")).json()["setup"]
+
+        async def add(*more: tuple[str, bytes | None, bytes]) -> None:
+            parts = (("files", b"leave.md", b"# Leave\n\nAn employee has 26 days of leave."), *more)
+            assert (await local.post("/documents", content=form(*parts), headers=FORM)).status_code == 201
+
+        begun = await setup()
+        assert begun["missing"] == ["documents", "categories", "question", "access"]
+        assert (begun["unplaced"], begun["questions"], begun["keys"], begun["words_only"]) == (0, 0, 0, [])
+        empty = form(("files", b"empty.md", b""))
+        queued = (await local.post("/documents?wait=false", content=empty, headers=FORM)).json()
+        assert (await ended(local, queued["status_url"]))["state"] == "failed"
+        assert ((await setup())["reading"], (await setup())["failed"]) == (0, 1)
+        await add()
+        unplaced = await setup()
+        assert (unplaced["missing"], unplaced["unplaced"]) == (["categories", "question", "access"], 1)
+        await add(("category", None, b"HR/Leave"))
+        placed = await setup()
+        assert (placed["missing"], placed["unplaced"]) == (["question", "access"], 0)
+        await local.post("/ask", json={"question": "Who founded Rome?"})
+        declined = await setup()
+        assert (declined["missing"], declined["questions"]) == (["question", "access"], 1)
+        await local.post("/ask", json={"question": "How many days of leave has an employee?"})
+        assert (await setup())["missing"] == ["access"]
+        boss = await running.client("boss", None, "admin")
+        guided = (await boss.get("/overview")).json()["setup"]
+        assert (guided["missing"], guided["keys"]) == (["access"], 1)
+        reader = await running.client("reader", None, "reader")
+        assert (await boss.get("/overview")).json()["setup"] is None
+        assert (await reader.get("/overview")).json()["setup"] is None
+
+
+async def test_only_administrators_of_the_whole_tree_are_guided(built: House) -> None:
+    boss = await built.client("boss", None, "admin")
+    others = [
+        await built.client("branch", ["AI"], "admin"),
+        await built.client("kim", None, "editor"),
+        await built.client("lee", None, "reader"),
+    ]
+    assert (await boss.get("/overview")).json()["setup"]["missing"] == ["question"]
+    assert [(await other.get("/overview")).json()["setup"] for other in others] == [None] * 3
 
 
 def edition(day: str, trips: str) -> bytes:

@@ -159,6 +159,11 @@ class Traces:
             last = page[-1]
         return shown[:limit]
 
+    async def outcomes(self) -> tuple[int, int]:
+        """The number of the newest traces, at most `MIN_PAGE`, and of those whose answer cites; of all callers."""
+        await self._flush()
+        return await self._store.outcomes(MIN_PAGE, self._since())
+
     async def tidy(self) -> int:
         """Delete expired traces; returns their number."""
         return await self._store.forget(self._since()) if self._days else 0

@@ -88,6 +88,9 @@ class TraceStore(Protocol):
         `owner` restricts to the owner's (None: all); `after` None starts with the newest.
         """
 
+    async def outcomes(self, limit: int, since: datetime) -> tuple[int, int]:
+        """The number of the newest traces not older than `since`, at most `limit`, and of those whose answer cites."""
+
     async def forget(self, before: datetime) -> int:
         """Delete all traces and feedback older than `before`; returns the number of traces."""
 

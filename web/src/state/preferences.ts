@@ -1,4 +1,4 @@
-/** What the reader chose for this browser: language, theme, shortcuts. Preferences locally and shared between tabs. */
+/** What the reader chose for this browser: language, theme, shortcuts, no guide. Preferences locally and shared between tabs. */
 import { effect, signal } from "@preact/signals";
 import { language, preferredLanguage, type Language } from "../text/language";
 import { onTabMessage, tellTabs, type Preferences, type Theme } from "./tabs";
@@ -8,6 +8,7 @@ const KEY = "dtrag.preferences";
 
 export const theme = signal<Theme>("system");
 export const shortcutsOn = signal(true);
+export const guideAway = signal(false);
 
 function read(): Preferences {
   try {
@@ -32,6 +33,7 @@ function apply(stored: Preferences): void {
   if (stored.language) language.value = stored.language;
   if (stored.theme && THEMES.includes(stored.theme)) theme.value = stored.theme;
   if (stored.shortcuts !== undefined) shortcutsOn.value = stored.shortcuts;
+  if (stored.guideAway) guideAway.value = true;
 }
 
 /** Read the stored choices and keep `lang` and the theme of the page in step with them. */
@@ -62,4 +64,9 @@ export function chooseTheme(choice: Theme): void {
 export function chooseShortcuts(on: boolean): void {
   shortcutsOn.value = on;
   write({ shortcuts: on });
+}
+
+export function putGuideAway(): void {
+  guideAway.value = true;
+  write({ guideAway: true });
 }

@@ -8,6 +8,8 @@ export interface Preferences {
   language?: Language;
   theme?: Theme;
   shortcuts?: boolean;
+  /** Whether the guide for a new service was put away. */
+  guideAway?: boolean;
 }
 
 export type TabMessage = { kind: "preferences"; change: Preferences } | { kind: "signed-in" } | { kind: "signed-out" };

@@ -16,7 +16,7 @@ const WORDS: Record<string, RegExp> = {
 };
 
 const modules = import.meta.glob<{ tables: Record<"en" | "ko", Record<string, string>> }>(
-  ["../views/*/text.ts", "../widget/text.ts"],
+  ["../views/**/text.ts", "../widget/text.ts"],
   { eager: true },
 );
 const SOURCES: [name: string, text: string][] = [

@@ -1,4 +1,6 @@
 /** Before the first question: the name and greeting of the service, example questions, and what there is to ask about. */
+import { useEffect, useState } from "preact/hooks";
+import { guideAway } from "../../state/preferences";
 import { useResource } from "../../state/resource";
 import { href } from "../../state/router";
 import { caller, mayOpen } from "../../state/session";
@@ -6,6 +8,7 @@ import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { language, languageOf } from "../../text/language";
 import { formatDate } from "../../text/texts";
+import type Guide from "./guide/Guide";
 import { address } from "./state";
 import { t } from "./text";
 import styles from "./Welcome.module.css";
@@ -14,16 +17,20 @@ type Overview = components["schemas"]["Overview"];
 const MOST_EXAMPLES = 6;
 
 export function Welcome() {
-  const { data } = useResource((signal) => api.get("/overview", { signal }), []);
+  const { data, reload } = useResource((signal) => api.get("/overview", { signal }), []);
   const name = caller.value?.pageName;
+  const setup = guideAway.value ? null : data?.setup;
   return (
     <div class={styles.welcome}>
       <header class={styles.header}>
         <h1 lang={name ? languageOf(name) : undefined}>{name || t("ask.title")}</h1>
         <p lang={data?.greeting ? languageOf(data.greeting) : undefined}>{data?.greeting || t("ask.lead")}</p>
-        {data?.documents === 0 && <p>{t("ask.noDocuments")}</p>}
-        {data?.documents === 0 && mayOpen("documents") && <a href={href("documents")}>{t("ask.addDocuments")}</a>}
+        {data?.documents === 0 && !setup && <p>{t("ask.noDocuments")}</p>}
+        {data?.documents === 0 && !setup && mayOpen("documents") && (
+          <a href={href("documents")}>{t("ask.addDocuments")}</a>
+        )}
       </header>
+      {data && setup && <LazyGuide overview={data} setup={setup} onReload={reload} />}
       {data && data.examples.length > 0 && <Examples of={data} />}
       {data && data.documents > 0 && (
         <div class={styles.contents}>
@@ -33,6 +40,15 @@ export function Welcome() {
       )}
     </div>
   );
+}
+
+/** Its code is only for administrators of a new service. */
+function LazyGuide(props: Parameters<typeof Guide>[0]) {
+  const [module, setModule] = useState<{ default: typeof Guide }>();
+  useEffect(() => {
+    import("./guide/Guide").then(setModule, () => undefined); // without it the view is as for everybody
+  }, []);
+  return module ? <module.default {...props} /> : null;
 }
 
 /** Those in the language of the page come first. */

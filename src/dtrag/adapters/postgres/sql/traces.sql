@@ -16,6 +16,11 @@ where (:owner::text is null or owner = :owner) and created_at >= :since
 order by created_at desc, trace_id desc
 limit :limit
 
+-- name: outcomes
+select count(*) as traces,
+       count(*) filter (where trace ->> 'decision' <> 'abstain' and trace -> 'cited' <> '[]') as answered
+from (select trace from traces where created_at >= :since order by created_at desc, trace_id desc limit :limit) newest
+
 -- name: forget
 delete from traces where created_at < :before
 

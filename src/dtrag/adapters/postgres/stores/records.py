@@ -132,6 +132,11 @@ class PostgresTraces(Store):
         values = {"limit": limit, "owner": owner, "since": since, **last}
         return [Trace.from_dict(stored["trace"]) for stored in await self._rows("newest", values)]
 
+    async def outcomes(self, limit: int, since: datetime) -> tuple[int, int]:
+        """See `TraceStore`."""
+        counted = await self._row("outcomes", {"limit": limit, "since": since})
+        return (counted["traces"], counted["answered"]) if counted else (0, 0)
+
     async def forget(self, before: datetime) -> int:
         """See `TraceStore`."""
         async with self._database.connection("owner") as connection:

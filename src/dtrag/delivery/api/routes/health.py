@@ -134,7 +134,7 @@ async def _health(service: Service, problem: DatabaseUnavailable | None, reader:
         _vectors(service, problem, reader),
         _jobs(service, problem, reader),
     )
-    checks = database_checks | {"embedder": _embedder(service)}
+    checks = database_checks | {"embedder": embedder_check(service)}
     checks |= _language_model(service) | _disk(service) | memory_check | vector_check | job_check
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if "unhealthy" in {checks["database"].status, checks["filter"].status}:
@@ -233,7 +233,7 @@ async def _cases(service: Service, problem: DatabaseUnavailable | None) -> dict[
     return {"case memory": Check.of("healthy", stated("health_responds", "It responds."))}
 
 
-def _embedder(service: Service) -> Check:
+def embedder_check(service: Service) -> Check:
     """`degraded` for an embedder that does not work; a missing or disabled one is healthy."""
     embedder = service.app.embedder
     if embedder is None and service.settings.embedder == "none":

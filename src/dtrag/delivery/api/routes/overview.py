@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
+from dtrag.core.access.api_key import Caller
+from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.access.visible_tree import TopBranch, top_branches
 from dtrag.core.documents import DocumentSummary
-from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.core.taxonomy.tree import UNCLASSIFIED
+from dtrag.delivery.api.dependencies import Service, app_of, service_of
 from dtrag.delivery.api.permissions import BROWSE, caller_of
-from dtrag.delivery.api.routing import failures
+from dtrag.delivery.api.routes.health import embedder_check
+from dtrag.delivery.api.routing import ReasonStatements, failures
+from dtrag.jobs.queue import sees_all
+from dtrag.jobs.uploads import INGEST
 
 router = APIRouter(tags=["documents"])
 
@@ -46,6 +54,25 @@ class NewDocument(BaseModel):
         )
 
 
+Step = Literal["documents", "categories", "question", "access"]
+
+
+class Setup(BaseModel):
+    """What a new service lacks until a second person can ask, for administrators of the whole tree."""
+
+    missing: list[Step] = Field(
+        description="Steps that are not done: documents (that can be searched), categories (with documents), question "
+        "(answered with a source; only where all traces are kept), access (for another person)."
+    )
+    reading: int = Field(description="Uploads that wait in the background or are being read.")
+    failed: int = Field(description="Uploads that failed in the background.")
+    unplaced: int = Field(description="Documents without a category.")
+    waiting: int = Field(description="Items that wait for a review.")
+    questions: int = Field(description="The newest answers that were recorded, at most 100.")
+    keys: int = Field(description="Valid keys.")
+    words_only: ReasonStatements = Field(description="Why search finds by words only, unless that is set; else [].")
+
+
 class Overview(BaseModel):
     """What you may ask about."""
 
@@ -57,13 +84,16 @@ class Overview(BaseModel):
     examples: list[str] = Field(
         description="Example questions: those of the settings, or made from titles of the newest documents."
     )
+    setup: Setup | None = Field(
+        description="For administrators of the whole tree, until all steps are done; null for everybody else."
+    )
 
 
 @router.get("/overview", responses=failures(403, 503), dependencies=BROWSE)
 async def overview(request: Request) -> Overview:
     """What you may ask about: branches, the newest documents, and example questions. No question is computed."""
-    app, access = app_of(request), caller_of(request).access
-    presentation = service_of(request).presentation
+    app, caller, service = app_of(request), caller_of(request), service_of(request)
+    access, presentation = caller.access, service.presentation
     active = await app.taxonomy.tree()
     scope, counts = access.resolved(active), await app.taxonomy.counts()
     branches = top_branches(active, scope, counts)
@@ -79,6 +109,36 @@ async def overview(request: Request) -> Overview:
         more_branches=max(0, len(branches) - MOST_BRANCHES),
         newest=[NewDocument.of(document) for document in newest[:MOST_NEWEST]],
         examples=list(presentation.examples) or example_questions(newest, MOST_EXAMPLES),
+        setup=await _setup(service, caller, counts) if sees_all(caller) else None,
+    )
+
+
+async def _setup(service: Service, caller: Caller, counts: Mapping[int, int]) -> Setup | None:
+    """What is not done yet; None if nothing. `counts`: node id -> number of documents."""
+    app, now = service.app, datetime.datetime.now(datetime.UTC)
+    _, passages = await app.index.counts(EVERYTHING)
+    unplaced = counts.get(UNCLASSIFIED, 0)
+    traces, answered = await app.traces.outcomes()
+    keys = sum(key.state(now) == "valid" for key in await app.keys.every())
+    done: dict[Step, bool] = {
+        "documents": passages > 0,
+        "categories": sum(counts.values()) > unplaced,
+        "question": answered > 0 or app.traces.level != "all",
+        "access": keys > 1 or app.public is not None or app.sign_in is not None,
+    }
+    if all(done.values()):
+        return None
+    uploads = [count for count in await app.jobs.counts() if count.kind == INGEST]
+    check, is_lacking = embedder_check(service), app.embedder is None and service.settings.embedder != "none"
+    return Setup(
+        missing=[step for step, is_done in done.items() if not is_done],
+        reading=sum(count.jobs for count in uploads if count.state != "failed"),
+        failed=sum(count.jobs for count in uploads if count.state == "failed"),
+        unplaced=unplaced,
+        waiting=(await app.review.waiting(1, caller=caller))[1],
+        questions=traces,
+        keys=keys,
+        words_only=check.reason_statements if is_lacking or check.status != "healthy" else (),
     )
 
 
