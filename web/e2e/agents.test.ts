@@ -26,11 +26,6 @@ async function json<T>(path: string, body?: unknown, method = body === undefined
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
-const folded = (manifest: Manifest) => ({
-  ...manifest,
-  allowed_category_paths: manifest.allowed_category_paths.map((path) => path.map((name) => name.toLowerCase())),
-});
-
 async function create(name: string): Promise<Agent> {
   const { tree, version } = await json<{ tree: { path: string[] }[]; version: string }>("/taxonomy/active/tree");
   return json<Agent>("/agents/from-category", { name, version, node_paths: [tree[0]?.path] });
@@ -53,12 +48,16 @@ inBrowser("agents", () => {
     await page.getByText(/^\d[\d,]* documents?, /).waitFor();
     await expectAccessible(page);
     await expectNoSideways(page);
-    const preview = JSON.parse(await page.locator("main pre").innerText()) as Manifest;
     expect(page.url()).toContain("branch=");
     await page.getByRole("button", { name: "Create the agent" }).press("Enter");
     await page.getByRole("heading", { level: 1, name: "By keyboard" }).waitFor();
     const id = /agents\/([^/?]+)/.exec(page.url())?.[1] ?? "";
-    expect(await json<Manifest>(`/agents/${id}/manifest`)).toEqual(folded(preview));
+    expect(await json<Manifest>(`/agents/${id}/manifest`)).toMatchObject({
+      allowed_category_paths: [["samples"]],
+      retrieval: { bm25_topk: 12, vector_topk: 12 },
+      features: { hitl_below_conf: 0.7 },
+    });
+    await page.getByRole("listitem").filter({ hasText: "It answers only from: Samples" }).waitFor();
     await page.getByLabel("Question to the agent").fill(LEAVE);
     await page.keyboard.press("Enter");
     await page.getByRole("article").getByText("26 days").first().waitFor();
@@ -99,19 +98,34 @@ inBrowser("agents", () => {
     const page = await open("#/agents/new");
     await page.getByLabel("Name", { exact: true }).fill("Kept");
     await page.getByRole("treeitem").first().click();
-    await page.locator("main summary", { hasText: "Options" }).click();
-    await page.getByLabel("Debate uncertain answers").check();
-    await page.getByRole("checkbox", { name: "searcher" }).check();
-    await page.getByRole("spinbutton").first().fill("7");
-    const preview = page.getByRole("region", { name: "Preview of the manifest" });
-    const before = await preview.innerText();
-    expect(JSON.parse(before)).toMatchObject({ retrieval: { bm25_topk: 7 }, features: { debate: true } });
+    await page.getByLabel("Argue for and against an uncertain answer first").check();
+    await page.getByRole("checkbox", { name: "Calculator" }).check();
+    await page.getByRole("radio", { name: "Many (30)" }).check();
+    await page.getByText("Own numbers").click();
+    await page.getByLabel("Passages with words of the question").fill("7");
+    expect(await page.getByRole("radio", { checked: true, name: /Few|Usual|Many/ }).count()).toBe(0);
     await page.reload();
-    await preview.waitFor();
-    expect(await preview.innerText()).toBe(before);
+    await page.getByRole("treeitem").first().waitFor();
+    await expectAccessible(page);
+    await picture(page, "agents-form-en-light-1280");
     await page.getByRole("button", { name: "Create the agent" }).click();
     await page.getByRole("heading", { level: 1, name: "Kept" }).waitFor();
     const id = /agents\/([^/?]+)/.exec(page.url())?.[1] ?? "";
+    expect(await json<Manifest>(`/agents/${id}/manifest`)).toMatchObject({
+      retrieval: { bm25_topk: 7, vector_topk: 30 },
+      features: { debate: true },
+      mcp_tools_allowlist: ["calculator"],
+    });
+    const sentences = page.getByRole("list").filter({ hasText: "It answers only from" });
+    for (const sentence of [
+      "up to 7 passages with words of the question and 30 close in meaning",
+      "less sure than 70%",
+      "It is argued for and against first.",
+      "It may also use: Calculator.",
+      `In chat programs it is the model agent:Kept.`,
+      `/mcp/agents/${id}`,
+    ])
+      await sentences.getByText(sentence).waitFor();
     await page.goto(`${service}/#/agents/${id}/edit`);
     await page.getByLabel("Name", { exact: true }).fill("Kept too");
     await page.reload();
@@ -124,7 +138,8 @@ inBrowser("agents", () => {
     await page.getByRole("button", { name: "Load the current edition" }).click();
     await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe("Earlier");
     expect(page.url()).not.toContain("changes=");
-    await page.goto(`${service}/#/agents/${id}?part=manifest`);
+    await page.goto(`${service}/#/agents/${id}`);
+    await page.locator("main summary", { hasText: "Manifest (JSON)" }).click();
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "Save as a file" }).click();
     expect((await download).suggestedFilename()).toBe("Earlier.json");

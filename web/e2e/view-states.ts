@@ -58,9 +58,7 @@ export const STATES: readonly ViewState[] = [
   { name: "taxonomy-version", at: () => "#/taxonomy/versions/2.0.0", ready: "main table, main section li" },
   { name: "agents", at: () => "#/agents", ready: "main table a" },
   { name: "agent", at: ({ ids }) => `#/agents/${ids.agent}`, ready: "main form input" },
-  { name: "agent-manifest", at: ({ ids }) => `#/agents/${ids.agent}?part=manifest`, ready: "main pre" },
-  { name: "agent-editions", at: ({ ids }) => `#/agents/${ids.agent}?part=editions`, ready: "main table" },
-  { name: "agent-spending", at: ({ ids }) => `#/agents/${ids.agent}?part=spending`, ready: "main table, main dl" },
+  { name: "agent-parts", at: ({ ids }) => `#/agents/${ids.agent}`, ready: "main form input", act: openParts },
   { name: "agent-edit", at: ({ ids }) => `#/agents/${ids.agent}/edit`, ready: "[role=treeitem]" },
   { name: "review", at: ({ ids }) => `#/review/${ids.answer}`, ready: "article section h3" },
   { name: "review-document", at: ({ ids }) => `#/review/${ids.classification}`, ready: "article section h3" },
@@ -143,6 +141,12 @@ async function openArticle(page: Page) {
 
 async function openQuestion(page: Page) {
   await page.locator("main details summary").first().click();
+}
+
+async function openParts(page: Page) {
+  for (const part of await page.locator("main details > summary").all()) await part.click();
+  await page.locator("main table").waitFor();
+  await page.locator("main > div > div > div pre, main pre").first().waitFor({ state: "attached" });
 }
 
 async function openNewKey(page: Page) {

@@ -1,15 +1,16 @@
-/** Branches, name and options of an agent, with the documents in reach and the manifest that they lead to. */
+/** Branches, name and options of an agent in words, with the documents in reach. */
 import { useState } from "preact/hooks";
 import { asProblem, type Problem } from "../../api/problem";
 import type { components } from "../../api/schema";
 import { Button } from "../../parts/Button";
 import { Field } from "../../parts/Field";
+import { Segmented } from "../../parts/Segmented";
 import { Empty, Failure } from "../../parts/States";
 import { TreePicker } from "../../parts/TreePicker";
-import { DEFAULTS, MOST_BRANCHES, previewOf, TOOLS, type Draft } from "./draft";
-import { Manifest } from "./Manifest";
+import { DEFAULT_THRESHOLD, depthOf, DEPTHS, MOST_BRANCHES, type Depth, type Draft } from "./draft";
 import { Reach } from "./Reach";
 import { t } from "./text";
+import { nameOfTool, TOOLS, useOfTool } from "./tools";
 import styles from "./Agents.module.css";
 
 interface Props {
@@ -68,10 +69,6 @@ export function AgentForm({ tree, draft, action, onChange, onSave, onReload }: P
           <h2 id="agent-reach">{t("form.reach")}</h2>
           {tooMany ? <p role="alert">{t("form.tooMany", { n: MOST_BRANCHES })}</p> : <Reach paths={draft.paths} />}
         </section>
-        <section>
-          <h2>{t("form.preview")}</h2>
-          <Manifest value={previewOf(draft, tree.version)} label={t("form.preview")} />
-        </section>
         {problem && <Failure problem={problem} />}
         <div class={styles.row}>
           <Button kind="main" disabled={saving || count === 0 || tooMany} onClick={() => void save()}>
@@ -90,79 +87,86 @@ export function AgentForm({ tree, draft, action, onChange, onSave, onReload }: P
 
 function OptionFields({ draft, onChange }: Pick<Props, "draft" | "onChange">) {
   const number = { type: "number", autocomplete: "off" } as const;
-  const candidates = { ...number, min: "1", max: "50" };
-  const tools = [...TOOLS, ...draft.tools.filter((tool) => !TOOLS.includes(tool))];
+  const candidates = { ...number, min: "1", max: "50", hint: t("form.default", { value: 12 }) };
   return (
-    <details>
-      <summary>{t("form.options")}</summary>
-      <div class={styles.form}>
-        <Field
-          {...candidates}
-          label={t("form.lexical")}
-          hint={t("form.default", { value: DEFAULTS.lexical })}
-          value={draft.lexical}
-          onInput={(lexical) => onChange({ lexical })}
+    <>
+      <section class={styles.form}>
+        <Segmented<Depth | "">
+          label={t("form.depth")}
+          value={depthOf(draft) ?? ""}
+          choices={(Object.keys(DEPTHS) as Depth[]).map((value) => ({ value, text: t(`depth.${value}`) }))}
+          onChange={(value) => value && onChange({ lexical: DEPTHS[value], vector: DEPTHS[value] })}
         />
-        <Field
-          {...candidates}
-          label={t("form.vector")}
-          hint={t("form.default", { value: DEFAULTS.vector })}
-          value={draft.vector}
-          onInput={(vector) => onChange({ vector })}
-        />
+        <p class={styles.small}>{t("form.depthHint")}</p>
+        <details open={depthOf(draft) === undefined}>
+          <summary>{t("form.own")}</summary>
+          <div class={styles.form}>
+            <Field
+              {...candidates}
+              label={t("form.lexical")}
+              value={draft.lexical}
+              onInput={(lexical) => onChange({ lexical })}
+            />
+            <Field
+              {...candidates}
+              label={t("form.vector")}
+              value={draft.vector}
+              onInput={(vector) => onChange({ vector })}
+            />
+          </div>
+        </details>
+      </section>
+      <section class={styles.form}>
+        <h2>{t("form.unsure")}</h2>
         <Field
           {...number}
           min="10"
           max="90"
           label={t("form.threshold")}
-          hint={t("form.default", { value: DEFAULTS.threshold })}
+          hint={t("form.default", { value: DEFAULT_THRESHOLD })}
           value={draft.threshold}
           onInput={(threshold) => onChange({ threshold })}
         />
+        <Check label={t("form.debate")} checked={draft.debate} onChange={(debate) => onChange({ debate })} />
+      </section>
+      <section class={styles.form}>
+        <h2>{t("form.cost")}</h2>
+        <p class={styles.small}>{t("form.costHint")}</p>
         <Field
           {...number}
           min="0"
           label={t("form.tokens")}
-          hint={t("form.budgetHint")}
           value={draft.tokens}
           onInput={(tokens) => onChange({ tokens })}
         />
-        <Field
-          {...number}
-          min="0"
-          label={t("form.won")}
-          hint={t("form.budgetHint")}
-          value={draft.won}
-          onInput={(won) => onChange({ won })}
-        />
-        <label class={styles.check}>
-          <input
-            type="checkbox"
-            checked={draft.debate}
-            onChange={(event) => onChange({ debate: event.currentTarget.checked })}
+        <Field {...number} min="0" label={t("form.won")} value={draft.won} onInput={(won) => onChange({ won })} />
+      </section>
+      <fieldset class={styles.tools}>
+        <legend>{t("form.tools")}</legend>
+        {[...new Set([...TOOLS, ...draft.tools])].map((tool) => (
+          <Check
+            key={tool}
+            label={`${nameOfTool(tool)}: ${useOfTool(tool)}`}
+            checked={draft.tools.includes(tool)}
+            onChange={(on) =>
+              onChange({ tools: on ? [...draft.tools, tool] : draft.tools.filter((other) => other !== tool) })
+            }
           />
-          <span>{t("form.debate")}</span>
-        </label>
-        <fieldset class={styles.tools}>
-          <legend>{t("form.tools")}</legend>
-          {tools.map((tool) => (
-            <label key={tool} class={styles.check}>
-              <input
-                type="checkbox"
-                checked={draft.tools.includes(tool)}
-                onChange={(event) =>
-                  onChange({
-                    tools: event.currentTarget.checked
-                      ? [...draft.tools, tool]
-                      : draft.tools.filter((other) => other !== tool),
-                  })
-                }
-              />
-              <code>{tool}</code>
-            </label>
-          ))}
-        </fieldset>
-      </div>
-    </details>
+        ))}
+      </fieldset>
+    </>
+  );
+}
+
+function Check(props: { label: string; checked: boolean; onChange: (on: boolean) => void }) {
+  return (
+    <label class={styles.check}>
+      <input
+        type="checkbox"
+        checked={props.checked}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
+      />
+      <span>{props.label}</span>
+    </label>
   );
 }

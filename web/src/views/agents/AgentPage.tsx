@@ -1,4 +1,4 @@
-/** One agent: a test question, its manifest, editions and spending; editors change and delete it. */
+/** One agent: what it does in sentences, a test question, and what few need; editors change and delete it. */
 import { useState } from "preact/hooks";
 import { announce } from "../../state/announce";
 import { useResource } from "../../state/resource";
@@ -8,12 +8,12 @@ import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { Page } from "../../parts/Page";
-import { Segmented } from "../../parts/Segmented";
 import { Failure, Loaded } from "../../parts/States";
 import { AgentParts } from "./AgentParts";
-import { Branches, useTree } from "./Branches";
+import { useTree } from "./Branches";
 import { EditAgent } from "./EditAgent";
-import { address, linkTo, PARTS, type Agent } from "./state";
+import { linkTo, type Agent } from "./state";
+import { Summary } from "./Summary";
 import { TestQuestion } from "./TestQuestion";
 import { t } from "./text";
 import styles from "./Agents.module.css";
@@ -41,31 +41,19 @@ export function AgentPage({ id }: { id: string }) {
 }
 
 function Overview({ agent }: { agent: Agent }) {
-  const { part } = address.read();
   const [deleting, setDeleting] = useState(false);
   const tree = useTree();
   return (
     <div class={styles.form}>
-      <p>
-        <Branches agent={agent} tree={tree} />
-      </p>
-      {agent.unresolved_paths.length > 0 && (
-        <p class={styles.warn}>{t("page.unresolved", { names: agent.unresolved_paths.join(", ") })}</p>
-      )}
+      <Summary agent={agent} tree={tree} />
       <div class={styles.row}>
-        <a href={href("ask", { query: new URLSearchParams({ agent: agent.agent_id }) })}>{t("page.askView")}</a>
         <a href={linkTo(agent.agent_id, "edit")}>{t("page.edit")}</a>
         <Button danger icon="trash" aria-haspopup="dialog" onClick={() => setDeleting(true)}>
           {t("page.delete")}
         </Button>
       </div>
-      <Segmented
-        label={t("page.part")}
-        value={part}
-        choices={PARTS.map((value) => ({ value, text: t(`part.${value}`) }))}
-        onChange={(value) => address.set({ part: value }, { replace: true })}
-      />
-      {part === "ask" ? <TestQuestion id={agent.agent_id} /> : <AgentParts id={agent.agent_id} part={part} />}
+      <TestQuestion id={agent.agent_id} />
+      <AgentParts id={agent.agent_id} />
       {deleting && <Delete agent={agent} onClose={() => setDeleting(false)} />}
     </div>
   );

@@ -1,16 +1,36 @@
-/** The exported manifest, the editions or the spending of an agent. */
+/** What few need of an agent, folded: its editions, and its manifest as JSON. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
-import { Facts } from "../../parts/Facts";
 import { Loaded } from "../../parts/States";
-import { formatDateTime, formatNumber } from "../../text/texts";
+import { formatDateTime } from "../../text/texts";
 import { Manifest } from "./Manifest";
 import { t } from "./text";
 
-export function AgentParts({ id, part }: { id: string; part: "manifest" | "editions" | "spending" }) {
-  if (part === "manifest") return <Exported id={id} />;
-  return part === "editions" ? <Editions id={id} /> : <Spending id={id} />;
+export function AgentParts({ id }: { id: string }) {
+  return (
+    <>
+      <Folded title={t("part.editions")}>
+        <Editions id={id} />
+      </Folded>
+      <Folded title={t("part.manifest")}>
+        <Exported id={id} />
+      </Folded>
+    </>
+  );
+}
+
+/** What is in it is loaded when it is opened. */
+function Folded({ title, children }: { title: string; children: ComponentChildren }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title}</summary>
+      {open && children}
+    </details>
+  );
 }
 
 function Exported({ id }: { id: string }) {
@@ -53,28 +73,6 @@ function Editions({ id }: { id: string }) {
           ]}
         />
       )}
-    </Loaded>
-  );
-}
-
-function Spending({ id }: { id: string }) {
-  const spending = useResource(
-    (signal) => api.get("/agents/{agent_id}/spending", { path: { agent_id: id }, signal }),
-    [id],
-  );
-  return (
-    <Loaded resource={spending}>
-      {({ day, calls, tokens, krw, tokens_per_day, krw_per_day }) => {
-        const of = (value: number, budget: number) =>
-          t("spending.of", { value: formatNumber(value), budget: formatNumber(budget) });
-        const facts: [string, string][] = [
-          [t("spending.day"), day],
-          [t("spending.calls"), formatNumber(calls)],
-          [t("spending.tokens"), of(tokens, tokens_per_day)],
-          [t("spending.won"), of(krw, krw_per_day)],
-        ];
-        return <Facts facts={facts} />;
-      }}
     </Loaded>
   );
 }

@@ -35,7 +35,7 @@ export function TestQuestion({ id }: { id: string }) {
   };
   return (
     <section class={styles.form} aria-labelledby="agent-test">
-      <h2 id="agent-test">{t("part.ask")}</h2>
+      <h2 id="agent-test">{t("ask.title")}</h2>
       <form
         key={q}
         class={styles.row}

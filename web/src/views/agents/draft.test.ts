@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changesOf, draftOf, EMPTY, previewOf, requestOf, withChanges } from "./draft";
+import { changesOf, depthOf, draftOf, EMPTY, requestOf, withChanges } from "./draft";
 
 const TREE = [
   { path: ["HR"], name: "HR", children: [{ path: ["HR", "Leave"], name: "Leave", children: [] }] },
@@ -7,7 +7,17 @@ const TREE = [
 ];
 const DRAFT = { ...EMPTY, name: " Desk ", paths: [["HR", "Leave"]] };
 const AGENT = {
-  ...previewOf({ ...DRAFT, threshold: "55", tools: ["searcher", "crm.find"], custom: { polite: true } }, "1.0.0"),
+  name: "Desk",
+  taxonomy_version: "1.0.0",
+  retrieval: {
+    bm25_topk: 12,
+    vector_topk: 12,
+    rerank: { candidates: 50, final_topk: 5 },
+    filter: { canonical_in: true },
+  },
+  features: { debate: false, hitl_below_conf: 0.55, cost_guard: true, polite: true },
+  mcp_tools_allowlist: ["searcher", "crm.find"],
+  budgets: { tokens_per_day: null, krw_per_day: null },
   allowed_category_paths: [["hr", "leave"], ["gone"]],
   agent_id: "a1",
   edition: 3,
@@ -33,7 +43,6 @@ test("a draft without options sends no numbers, so that the service decides", ()
 
 test("a blank name is left to the service", () => {
   expect(requestOf({ ...DRAFT, name: "  " }, "1.0.0").name).toBeNull();
-  expect(previewOf({ ...DRAFT, name: "  " }, "1.0.0").name).toBe("Leave");
 });
 
 test("numbers are sent as numbers, the threshold as a share, and 0 is a budget", () => {
@@ -53,13 +62,15 @@ test("a change keeps every option, and the branches as the active tree spells th
   });
 });
 
-test("the preview has the values of the draft and the defaults", () => {
-  expect(previewOf({ ...DRAFT, vector: "7" }, "2.0.0")).toMatchObject({
-    name: "Desk",
-    taxonomy_version: "2.0.0",
-    retrieval: { bm25_topk: 12, vector_topk: 7 },
-    features: { hitl_below_conf: 0.7, cost_guard: true },
-  });
+test.each([
+  ["", "", "usual"],
+  ["12", "", "usual"],
+  ["6", "6", "quick"],
+  ["30", "30", "thorough"],
+  ["6", "12", undefined],
+  ["7", "7", undefined],
+])("with %o by words and %o by meaning the depth is %o", (lexical, vector, depth) => {
+  expect(depthOf({ ...DRAFT, lexical, vector })).toBe(depth);
 });
 
 test("the address holds the changes of a draft, and nothing else is read from it", () => {

@@ -1,17 +1,17 @@
-/** What the form of an agent holds, the request that it makes, and the manifest that the service makes of it. */
+/** What the form of an agent holds, and the request that it makes. */
 import type { Body } from "../../api/client";
-import type { components } from "../../api/schema";
 import { pathKey, type Branch, type Selection } from "../../parts/branches";
 import type { Agent } from "./state";
 
-type Manifest = components["schemas"]["ManifestShape"];
 type NewAgent = Body<"post", "/agents/from-category">;
 type Options = NonNullable<NewAgent["options"]>;
 
-export const TOOLS = ["calculator", "doc_parser", "web_search", "searcher", "translator", "summarizer", "analyzer"];
 export const MOST_BRANCHES = 10;
-/** The options of an agent that sets none. */
-export const DEFAULTS = { lexical: 12, vector: 12, threshold: 70 };
+/** Passages that a search looks at, by words and by meaning alike; "" is what the service does without a choice. */
+export const DEPTHS = { quick: "6", usual: "", thorough: "30" } as const;
+export type Depth = keyof typeof DEPTHS;
+const USUAL = "12";
+export const DEFAULT_THRESHOLD = 70;
 const FIXED_FEATURES = ["debate", "hitl_below_conf", "cost_guard"];
 
 /** Numbers are texts as in the form; "" is the default. */
@@ -43,6 +43,13 @@ export const EMPTY: Draft = {
   debate: false,
   custom: {},
 };
+
+/** The named depth of a draft; undefined for numbers of its own. */
+export function depthOf({ lexical, vector }: Draft): Depth | undefined {
+  const number = (text: string) => text || USUAL;
+  const isDepth = (depth: Depth) => [lexical, vector].every((text) => number(text) === number(DEPTHS[depth]));
+  return (Object.keys(DEPTHS) as Depth[]).find(isDepth);
+}
 
 /** The draft with the changes that the address holds; what is none of a draft is left out. */
 export function withChanges(base: Draft, changes: string): Draft {
@@ -137,28 +144,5 @@ export function requestOf(draft: Draft, version: string): NewAgent {
     name: draft.name.trim() || null,
     node_paths: draft.paths.map((path) => [...path]),
     options: optionsOf(draft),
-  };
-}
-
-/** The manifest that the request leads to; the service validates it and folds its paths. */
-export function previewOf(draft: Draft, version: string): Manifest {
-  return {
-    name: draft.name.trim() || (draft.paths[0]?.at(-1) ?? ""),
-    taxonomy_version: version,
-    allowed_category_paths: draft.paths.map((path) => [...path]),
-    retrieval: {
-      bm25_topk: numberOf(draft.lexical) ?? DEFAULTS.lexical,
-      vector_topk: numberOf(draft.vector) ?? DEFAULTS.vector,
-      rerank: { candidates: 50, final_topk: 5 },
-      filter: { canonical_in: true },
-    },
-    features: {
-      debate: draft.debate,
-      hitl_below_conf: (numberOf(draft.threshold) ?? DEFAULTS.threshold) / 100,
-      cost_guard: true,
-      ...draft.custom,
-    },
-    mcp_tools_allowlist: [...draft.tools],
-    budgets: { tokens_per_day: numberOf(draft.tokens) ?? null, krw_per_day: numberOf(draft.won) ?? null },
   };
 }

@@ -1,15 +1,13 @@
-/** The address of the agents: #/agents, #/agents/new?branch=HR/Leave, #/agents/AGENT?part=editions, #/agents/AGENT/edit. */
-import { categories, integer, oneOf, queryState, text } from "../../state/query";
+/** The address of the agents: #/agents, #/agents/new?branch=HR/Leave, #/agents/AGENT?q=…, #/agents/AGENT/edit. */
+import { categories, integer, queryState, text } from "../../state/query";
 import { href } from "../../state/router";
 import type { components } from "../../api/schema";
 
-export const PARTS = ["ask", "manifest", "editions", "spending"] as const;
 export const PAGE = 100;
 
 export const address = queryState({
   /** Agents before this page of the list. */
   offset: integer(0),
-  part: oneOf(PARTS, "ask"),
   /** The test question. */
   q: text(),
   /** Name and branches of a new agent. */
