@@ -274,6 +274,30 @@ async def test_hostile_texts_are_stored_or_refused(boss: httpx2.AsyncClient) -> 
     assert_failure(await boss.post("/cbr/case", content=raw, headers={"content-type": "application/json"}), 422)
 
 
+async def test_a_case_says_why_it_is_not_shown_as_answered_before(built: House, boss: httpx2.AsyncClient) -> None:
+    async def judged(**expected: Any) -> dict[str, Any]:
+        read: dict[str, Any] = (await boss.get(f"/cbr/cases/{case_id}")).json()
+        assert {name: read[name] for name in expected} == expected
+        return read
+
+    passage = (await boss.post("/search", json={"query": QUESTION})).json()["results"][0]["chunk_id"]
+    case_id = (await add(boss))["case_id"]
+    await judged(reuse="no_passages", stale=False, supporters=0, supported_at=None, right=0, wrong=0)
+    case_id = (await add(boss, passages=[passage]))["case_id"]
+    await judged(reuse="unconfirmed", stale=False)
+    kim, lee = await built.client("kim", None, "reader"), await built.client("lee", None, "reader")
+    for voter, thumbs, expected in (
+        (kim, "thumbs_up", {"reuse": "reused", "supporters": 1}),
+        (lee, "thumbs_down", {"reuse": "thumbs_down", "supporters": 1}),
+    ):
+        assert (await vote(voter, (await suggest(voter))["log_id"], case_id, thumbs)).status_code == 200
+        assert (await judged(**expected))["supported_at"] is not None
+    await boss.delete(f"/documents/{passage.rpartition(':')[0]}")
+    await judged(reuse="stale", stale=True, stale_passages=[passage])
+    await boss.put(f"/cbr/cases/{case_id}", json={"status": "archived"})
+    await judged(reuse="archived")
+
+
 async def test_a_foreign_case_is_like_an_unknown_one(built: House, boss: httpx2.AsyncClient) -> None:
     foreign = await add(boss, query=f"Who pays {CANARY}?", category_path=["HR", "Salary"], content=CANARY)
     log_id = (await suggest(boss, f"Who pays {CANARY}?"))["log_id"]

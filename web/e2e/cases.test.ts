@@ -52,7 +52,7 @@ inBrowser("cases", () => {
   test("filters are in the address, and a list without a match offers to clear them", async () => {
     const page = await open("#/cases", {}, url());
     await page.locator("table a").first().waitFor();
-    await page.getByLabel("Archived").focus();
+    await page.getByLabel("Archived", { exact: true }).focus();
     await page.keyboard.press("Space");
     await page.getByText("No case matches the filters").waitFor();
     expect(page.url()).toContain("status=archived");

@@ -62,9 +62,9 @@ export const STATES: readonly ViewState[] = [
   { name: "agent-edit", at: ({ ids }) => `#/agents/${ids.agent}/edit`, ready: "[role=treeitem]" },
   { name: "review", at: ({ ids }) => `#/review/${ids.answer}`, ready: "article section h3" },
   { name: "review-document", at: ({ ids }) => `#/review/${ids.classification}`, ready: "article section h3" },
-  { name: "cases", at: () => "#/cases", ready: "main table a" },
+  { name: "cases", at: () => "#/cases", ready: "main table a", act: openDetails },
   { name: "cases-similar", at: () => "#/cases?q=days+of+annual+leave", ready: "main table a" },
-  { name: "case", at: ({ ids }) => `#/cases/${ids.case}`, ready: "article table" },
+  { name: "case", at: ({ ids }) => `#/cases/${ids.case}`, ready: "article details", act: openDetails },
   { name: "regulations", at: () => "#/regulations", ready: "main li a, main table a" },
   { name: "regulation", at: () => regulation(`/${VEHICLES}`), ready: "main article" },
   { name: "regulation-article", at: () => regulation("/학칙?at=제12조"), ready: "main article", act: openArticle },
@@ -143,10 +143,16 @@ async function openQuestion(page: Page) {
   await page.locator("main details summary").first().click();
 }
 
+/** Opens what is folded, once: the page is the same in every look. */
+async function openDetails(page: Page) {
+  const closed = page.locator("main details:not([open]) > summary");
+  await closed.evaluateAll((summaries: HTMLElement[]) => summaries.forEach((summary) => summary.click()));
+}
+
 async function openParts(page: Page) {
-  for (const part of await page.locator("main details > summary").all()) await part.click();
-  await page.locator("main table").waitFor();
-  await page.locator("main > div > div > div pre, main pre").first().waitFor({ state: "attached" });
+  await openDetails(page);
+  await page.locator("main details table").waitFor();
+  await page.locator("main details pre >> visible=true").first().waitFor();
 }
 
 async function openNewKey(page: Page) {

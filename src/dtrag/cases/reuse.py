@@ -17,6 +17,7 @@ from cachetools import TTLCache
 
 from dtrag.cases import case_input
 from dtrag.cases.suggesting import CandidateCases, Suggester
+from dtrag.cases.views import JudgedCase
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.cases.case import (
     Case,
@@ -37,6 +38,7 @@ from dtrag.core.cases.reuse_verdict import (
     standing_of,
 )
 from dtrag.core.cases.same_question import same_question
+from dtrag.core.response import extended
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import InvalidInput
 from dtrag.ports import CaseStore, Index
@@ -109,6 +111,26 @@ class Reuse:
         if scope.nodes is not None and counts.total >= MIN_DECISIONS:
             self._counts[scope] = counts
         return counts
+
+    async def judged(self, case: Case, viewer: Viewer) -> JudgedCase:
+        """The case, and whether it may be shown to the viewer as answered before when the same is asked."""
+        taxonomy = (await self._index.snapshot()).taxonomy
+        scope = viewer.resolved(taxonomy)
+        stale = (await stale_passages([case], self._index, scope, taxonomy)).get(case.case_id, ())
+        votes = (await self._store.votes([case.case_id], scope)).get(case.case_id, ())
+        standing = standing_of(case, votes, await self._store.decisions(case.case_id, scope))
+        verdict = reusable(case, standing, await self.evidence(scope))
+        return extended(
+            JudgedCase,
+            case,
+            stale=bool(stale),
+            stale_passages=stale,
+            reuse="archived" if case.status == "archived" else "stale" if stale else verdict.code,
+            supporters=len(standing.supporters),
+            supported_at=max((vote.at for vote in votes if vote.voter in standing.supporters), default=None),
+            right=standing.decisions.correct,
+            wrong=standing.decisions.wrong,
+        )
 
     async def recall(self, question: str, viewer: Viewer) -> Recalled:
         """What the memory knows about the question, for this viewer on this day.

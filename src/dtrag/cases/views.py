@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from dtrag.core.cases.case import Case, CaseLog, ScoredCases, SimilarityMethod
+from dtrag.core.cases.reuse_verdict import Code
 from dtrag.core.cases.statistics import CaseStatistics, CategoryCount, Readiness
 from dtrag.core.response import Moment, extended, response
 from dtrag.core.statements import Statements, stated
@@ -49,6 +50,24 @@ class ListedCase(Case):
     """Whether a cited passage changed or is gone, so that the case is not reused."""
     stale_passages: tuple[str, ...]
     """Those passages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCase(ListedCase):
+    """A case, and what speaks for and against showing it for the same question in your scope."""
+
+    __pydantic_config__ = response("JudgedCase")
+
+    reuse: Code | Literal["archived", "stale"]
+    """reused if it may be shown, else the rule by which it is not."""
+    supporters: int
+    """Voters whose last vote on it is for it, without its author; all callers without a key are one."""
+    supported_at: Moment | None
+    """The last vote for it, ISO 8601 in UTC."""
+    right: int
+    """How often an answer to the same question agreed with it, or a vote when it was shown."""
+    wrong: int
+    """How often one disagreed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 /** What few need of an agent, folded: its editions, and its manifest as JSON. */
-import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
+import { Folded } from "../../parts/Folded";
 import { Loaded } from "../../parts/States";
 import { formatDateTime } from "../../text/texts";
 import { Manifest } from "./Manifest";
@@ -19,17 +18,6 @@ export function AgentParts({ id }: { id: string }) {
         <Exported id={id} />
       </Folded>
     </>
-  );
-}
-
-/** What is in it is loaded when it is opened. */
-function Folded({ title, children }: { title: string; children: ComponentChildren }) {
-  const [open, setOpen] = useState(false);
-  return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{title}</summary>
-      {open && children}
-    </details>
   );
 }
 

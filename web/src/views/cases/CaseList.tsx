@@ -8,7 +8,7 @@ import { Button } from "../../parts/Button";
 import { DataTable } from "../../parts/DataTable";
 import { Segmented } from "../../parts/Segmented";
 import { Empty, Loaded } from "../../parts/States";
-import { formatDate, formatPercent } from "../../text/texts";
+import { formatDate } from "../../text/texts";
 import { address, filtersOf, PAGE, STALENESS, STATUSES, type ListedCase } from "./state";
 import { t } from "./text";
 import styles from "./CaseList.module.css";
@@ -84,38 +84,23 @@ function Table({ cases }: { cases: readonly ListedCase[] }) {
           render: (row) => (
             <span class={styles.question}>
               <a href={linkTo(row.case_id)}>{row.query || row.case_id}</a>
-              <span class={styles.small}>{pathText(row.category_path) || t("case.noCategory")}</span>
+              <span class={styles.small}>
+                {pathText(row.category_path) || t("case.noCategory")}{" "}
+                {row.status === "archived" && <Badge>{t("status.archived")}</Badge>}{" "}
+                {row.stale && <Badge tone="warn">{t("stale.stale")}</Badge>}
+              </span>
             </span>
           ),
         },
         {
-          title: t("case.state"),
-          render: (row) => (
-            <span class={styles.badges}>
-              <State status={row.status} stale={row.stale} />
-            </span>
-          ),
-        },
-        { title: t("case.origin"), render: (row) => <span class={styles.line}>{t(`origin.${row.origin}`)}</span> },
-        { title: t("case.quality"), number: true, render: (row) => formatPercent(row.quality_score) },
-        {
-          title: t("stats.votes"),
-          number: true,
-          render: (row) => (
-            <span class={styles.line}>{t("case.votesOf", { up: row.upvotes, down: row.downvotes })}</span>
-          ),
+          title: t("case.votes"),
+          render: (row) =>
+            row.upvotes + row.downvotes > 0
+              ? t("case.votesOf", { up: row.upvotes, down: row.downvotes })
+              : t("case.noVotesShort"),
         },
         { title: t("case.updated"), render: (row) => <span class={styles.line}>{formatDate(row.updated_at)}</span> },
       ]}
     />
-  );
-}
-
-export function State({ status, stale }: { status: "active" | "archived"; stale: boolean | null }) {
-  return (
-    <>
-      <Badge tone={status === "active" ? "good" : "neutral"}>{t(`status.${status}`)}</Badge>
-      {stale && <Badge tone="warn">{t("stale.stale")}</Badge>}
-    </>
   );
 }

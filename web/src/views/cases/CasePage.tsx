@@ -1,4 +1,4 @@
-/** One case: its facts, its passages as they are today, its history, and what can be done with it. */
+/** One case in sentences, its passages as they are today, its history, and what can be done with it. */
 import { useState } from "preact/hooks";
 import { pathText } from "../../text/path-text";
 import { announce } from "../../state/announce";
@@ -10,28 +10,20 @@ import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { Facts } from "../../parts/Facts";
+import { Folded } from "../../parts/Folded";
 import { Page } from "../../parts/Page";
 import { Failure, Loaded } from "../../parts/States";
 import { formatDateTime, formatPercent } from "../../text/texts";
-import { State } from "./CaseList";
 import { CasePassage } from "./CasePassage";
+import { CaseSentences } from "./CaseSentences";
 import { History } from "./History";
 import { NotEnabled, NOT_ENABLED } from "./NotEnabled";
-import { justBefore, type ShownCase } from "./state";
+import type { ShownCase } from "./state";
 import { t } from "./text";
 import styles from "./CasePage.module.css";
 
-/** The list says whether passages changed, the case alone does not. */
-async function load(id: string, signal: AbortSignal): Promise<ShownCase> {
-  const near = await api.get("/cbr/cases", { query: { limit: 10, after: justBefore(id) }, signal });
-  const listed = near.cases.find((candidate) => candidate.case_id === id);
-  if (listed) return listed;
-  const single = await api.get("/cbr/cases/{case_id}", { path: { case_id: id }, signal });
-  return { ...single, stale: null, stale_passages: [] };
-}
-
 export function CasePage({ id }: { id: string }) {
-  const resource = useResource((signal) => load(id, signal), [id]);
+  const resource = useResource((signal) => api.get("/cbr/cases/{case_id}", { path: { case_id: id }, signal }), [id]);
   return (
     <Page title={t("case.title")}>
       <p>
@@ -45,10 +37,7 @@ export function CasePage({ id }: { id: string }) {
             <article class={styles.case} aria-labelledby="case-question">
               <header class={styles.header}>
                 <h2 id="case-question">{shown.query || shown.case_id}</h2>
-                <p class={styles.badges}>
-                  <State status={shown.status} stale={shown.stale} />
-                </p>
-                {shown.stale && <p class={styles.stale}>{t("case.staleHelp")}</p>}
+                <CaseSentences shown={shown} />
                 {shown.query && <AskAgain shown={shown} />}
               </header>
               <section class={styles.section}>
@@ -65,9 +54,13 @@ export function CasePage({ id }: { id: string }) {
                   </ul>
                 )}
               </section>
-              <CaseFacts shown={shown} />
-              {mayAs("admin") && <History id={id} />}
               <Actions shown={shown} onChanged={resource.reload} />
+              <CaseFacts shown={shown} />
+              {mayAs("admin") && (
+                <Folded title={t("history.title")}>
+                  <History id={id} />
+                </Folded>
+              )}
             </article>
           )}
         </Loaded>
@@ -90,16 +83,15 @@ function CaseFacts({ shown }: { shown: ShownCase }) {
   const facts: [string, string][] = [
     [t("case.content"), shown.content],
     [t("case.category"), pathText(shown.category_path) || t("case.noCategory")],
-    [t("case.origin"), t(`origin.${shown.origin}`)],
     [t("case.quality"), formatPercent(shown.quality_score)],
-    [t("case.votes"), t("case.votesOf", { up: shown.upvotes, down: shown.downvotes })],
-    [t("case.success"), shown.usage_count > 0 ? formatPercent(shown.success_rate) : "–"],
-    [t("case.asOf"), shown.as_of ?? t("case.today")],
-    [t("case.created"), formatDateTime(shown.created_at)],
     [t("case.updated"), formatDateTime(shown.updated_at)],
     [t("case.id"), shown.case_id],
   ];
-  return <Facts facts={facts} />;
+  return (
+    <Folded title={t("stats.details")}>
+      <Facts facts={facts} />
+    </Folded>
+  );
 }
 
 function Actions({ shown, onChanged }: { shown: ShownCase; onChanged: () => void }) {

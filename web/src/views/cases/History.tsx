@@ -5,7 +5,6 @@ import { DataTable } from "../../parts/DataTable";
 import { Loaded } from "../../parts/States";
 import { formatDateTime } from "../../text/texts";
 import { t } from "./text";
-import styles from "./CasePage.module.css";
 
 /** Of the newest interactions of all cases. */
 const NEWEST = 1000;
@@ -13,27 +12,24 @@ const NEWEST = 1000;
 export function History({ id }: { id: string }) {
   const logs = useResource((signal) => api.get("/cbr/logs", { query: { limit: NEWEST }, signal }), [id]);
   return (
-    <section class={styles.section}>
-      <h3>{t("history.title")}</h3>
-      <Loaded resource={logs} lines={2}>
-        {({ logs: all }) => {
-          const rows = all.filter((log) => log.picked_case_ids.includes(id) || log.suggested_case_ids.includes(id));
-          if (rows.length === 0) return <p>{t("history.none", { n: NEWEST })}</p>;
-          return (
-            <DataTable
-              label={t("history.title")}
-              rows={rows}
-              keyOf={(row) => row.log_id}
-              columns={[
-                { title: t("history.time"), render: (row) => formatDateTime(row.timestamp) },
-                { title: t("history.kind"), render: (row) => t(`history.${row.kind}`) },
-                { title: t("case.question"), render: (row) => row.query || "–" },
-                { title: t("history.vote"), render: (row) => (row.feedback ? t(`vote.${row.feedback}`) : "–") },
-              ]}
-            />
-          );
-        }}
-      </Loaded>
-    </section>
+    <Loaded resource={logs} lines={2}>
+      {({ logs: all }) => {
+        const rows = all.filter((log) => log.picked_case_ids.includes(id) || log.suggested_case_ids.includes(id));
+        if (rows.length === 0) return <p>{t("history.none", { n: NEWEST })}</p>;
+        return (
+          <DataTable
+            label={t("history.title")}
+            rows={rows}
+            keyOf={(row) => row.log_id}
+            columns={[
+              { title: t("history.time"), render: (row) => formatDateTime(row.timestamp) },
+              { title: t("history.kind"), render: (row) => t(`history.${row.kind}`) },
+              { title: t("case.question"), render: (row) => row.query || "–" },
+              { title: t("history.vote"), render: (row) => (row.feedback ? t(`vote.${row.feedback}`) : "–") },
+            ]}
+          />
+        );
+      }}
+    </Loaded>
   );
 }

@@ -7,12 +7,11 @@ import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { DataTable } from "../../parts/DataTable";
 import { Meter } from "../../parts/Bars";
-import { Segmented } from "../../parts/Segmented";
 import { StatementText } from "../../parts/Statements";
 import { Empty, Loaded } from "../../parts/States";
 import { formatPercent } from "../../text/texts";
 import { linkTo } from "./CaseList";
-import { address, METHODS } from "./state";
+import { address } from "./state";
 import { t } from "./text";
 import styles from "./Similar.module.css";
 
@@ -20,7 +19,7 @@ const MOST = 20;
 const LONGEST = 1000;
 
 export function Similar() {
-  const { q, method } = address.read();
+  const { q } = address.read();
   const box = useRef<HTMLInputElement>(null);
   useShortcuts([{ keys: "/", label: () => t("similar.title"), run: () => box.current?.focus() }]);
   return (
@@ -55,15 +54,9 @@ export function Similar() {
       </form>
       {q && (
         <>
-          <Segmented
-            label={t("similar.method")}
-            value={method}
-            choices={METHODS.map((value) => ({ value, text: t(`method.${value}`) }))}
-            onChange={(value) => address.set({ method: value }, { replace: true })}
-          />
           <Suggestions />
           <p>
-            <a href={address.link({ q: "", method: "cosine" })}>{t("similar.all")}</a>
+            <a href={address.link({ q: "" })}>{t("similar.all")}</a>
           </p>
         </>
       )}
@@ -72,14 +65,14 @@ export function Similar() {
 }
 
 function Suggestions() {
-  const { q, method } = address.read();
+  const { q } = address.read();
   const similar = useResource(
     async (signal) => {
       const { suggestions, note_statements: notes } = await api.post("/cbr/suggest", {
         body: {
           query: q,
           k: MOST,
-          similarity_method: method,
+          similarity_method: "semantic",
           include_metadata: false,
           include_subcategories: false,
           min_quality_score: 0,
@@ -89,7 +82,7 @@ function Suggestions() {
       // The service fills up to k, also with cases that have nothing in common with the question.
       return { notes, suggestions: suggestions.filter(({ similarity_score }) => similarity_score > 0) };
     },
-    [q, method],
+    [q],
   );
   useEffect(() => {
     if (similar.data) announce(t("similar.found", { n: similar.data.suggestions.length }));
@@ -120,12 +113,11 @@ function Suggestions() {
                   render: (row) => (
                     <span class={styles.score}>
                       <Meter value={row.similarity_score} />
-                      {row.similarity_score.toFixed(3)}
+                      {formatPercent(row.similarity_score)}
                     </span>
                   ),
                 },
-                { title: t("case.quality"), number: true, render: (row) => formatPercent(row.quality_score) },
-                { title: t("stats.votes"), number: true, render: (row) => row.usage_count },
+                { title: t("case.votes"), number: true, render: (row) => row.usage_count },
               ]}
             />
           )}

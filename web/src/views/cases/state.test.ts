@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { navigate } from "../../state/router";
-import { address, filtersOf, justBefore, placeOf } from "./state";
+import { address, filtersOf, placeOf } from "./state";
 
 test("filters are read from the address, and left out when they are not set", () => {
   navigate("#/cases?status=archived&stale=current");
@@ -8,12 +8,6 @@ test("filters are read from the address, and left out when they are not set", ()
   navigate("#/cases?status=nonsense");
   expect(filtersOf(address.read())).toEqual({ status: undefined, stale: undefined });
   expect(filtersOf({ status: "active", stale: "stale" })).toEqual({ status: "active", stale: true });
-});
-
-test("a list that begins just before a case", () => {
-  expect(justBefore("answer-1e")).toBe("answer-1");
-  expect(justBefore("a😀")).toBe("a");
-  expect(justBefore("a")).toBeUndefined();
 });
 
 test("the place of a passage", () => {

@@ -15,8 +15,8 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from dtrag.cases.case_input import MAX_PASSAGES
 from dtrag.cases.memory import MAX_LIMIT
-from dtrag.cases.views import AddedCase, CaseExport, CasePage, Suggestions, notes_on
-from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog, FeedbackType, SimilarityMethod
+from dtrag.cases.views import AddedCase, CaseExport, CasePage, JudgedCase, Suggestions, notes_on
+from dtrag.core.cases.case import DEFAULT_QUALITY, CaseLog, FeedbackType, SimilarityMethod
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY, CaseSuggestion
 from dtrag.core.cases.reuse_verdict import CollectionEvidence
 from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, CaseStatistics, Readiness
@@ -308,11 +308,12 @@ async def cases(
 
 
 @router.get("/cbr/cases/{case_id}", responses=_READ_ERRORS, dependencies=READ)
-async def case(request: Request, case_id: str) -> Case:
-    """One case."""
-    stored = await app_of(request).cases.get(case_id, caller=caller_of(request))
+async def case(request: Request, case_id: str) -> JudgedCase:
+    """One case, and whether it may be shown to you as answered before."""
+    app, caller = app_of(request), caller_of(request)
+    stored = await app.cases.get(case_id, caller=caller)
     add_subjects(request, [stored.case_id])
-    return stored
+    return await app.reuse.judged(stored, caller.access)
 
 
 @router.put("/cbr/cases/{case_id}", responses=_CHANGE_ERRORS, dependencies=WRITE)
