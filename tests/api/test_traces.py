@@ -50,6 +50,40 @@ async def test_every_step_is_shown_with_its_budget(built: House) -> None:
     assert QUESTION not in response.text
     [line] = (await kim.get("/traces")).json()["traces"]
     assert (line["trace_id"], line["model_calls"], line["question"]) == (trace_id, 0, "")
+    cited = [passage for passage in trace["passages"] if passage["cited"]]
+    assert line["titles"] == [titles[cited[0]["document_id"]]]
+    assert len(trace["passages"]) == steps["retrieve"]["facts"]["passages"]
+    for passage in trace["passages"]:
+        assert passage["label"].startswith(titles[passage["document_id"]])
+
+
+async def test_passages_of_a_deleted_document_have_no_names(built: House) -> None:
+    boss = await built.client("boss", None, "admin")
+    trace_id = await asked(built, "boss")
+    used = (await boss.get(f"/traces/{trace_id}")).json()["passages"]
+    gone = next(passage["document_id"] for passage in used if passage["cited"])
+    await built.app.delete_document(gone)
+    after = (await boss.get(f"/traces/{trace_id}")).json()
+    assert gone not in after["titles"]
+    assert [passage["label"] is None for passage in after["passages"]] == [
+        passage["document_id"] == gone for passage in used
+    ]
+    assert (await boss.get("/traces")).json()["traces"][0]["titles"] == [None]
+
+
+async def test_traces_of_a_time(built: House) -> None:
+    kim = await built.client("kim", ["AI"], "reader")
+    first, second = [await asked(built, "kim") for _ in range(2)]
+    at = {line["trace_id"]: line["created_at"] for line in (await kim.get("/traces")).json()["traces"]}
+    assert list(at) == [second, first]
+    for query, expected in (
+        ({"since": at[second]}, [second]),
+        ({"until": at[second]}, [first]),
+        ({"since": at[first], "until": at[first]}, []),
+    ):
+        response = await kim.get("/traces", params=query)
+        assert [line["trace_id"] for line in response.json()["traces"]] == expected
+    assert_failure(await kim.get("/traces?since=yesterday"), 422)
 
 
 async def test_texts_are_stored_when_enabled(houses: Databases) -> None:

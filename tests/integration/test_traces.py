@@ -198,9 +198,9 @@ async def test_a_short_list_behind_many_that_are_not_shown_takes_few_reads(
     read: list[int] = []
     newest = PostgresTraces.newest
 
-    async def counted(self: PostgresTraces, wanted: int, *rest: Any) -> list[Trace]:
+    async def counted(self: PostgresTraces, wanted: int, *rest: Any, **more: Any) -> list[Trace]:
         read.append(wanted)
-        return await newest(self, wanted, *rest)
+        return await newest(self, wanted, *rest, **more)
 
     monkeypatch.setattr(PostgresTraces, "newest", counted)
     assert [found.seconds for found in await app.traces.newest(1, caller=narrowed)] == [2]
@@ -292,7 +292,13 @@ class Away:
         return next((found for found in self.kept if found.trace_id == trace_id), None)
 
     async def newest(
-        self, wanted: int, owner: str | None, since: datetime.datetime, after: Trace | None
+        self,
+        wanted: int,
+        owner: str | None,
+        since: datetime.datetime,
+        after: Trace | None,
+        *,
+        until: datetime.datetime | None = None,
     ) -> list[Trace]:
         return self.kept[-wanted:]
 

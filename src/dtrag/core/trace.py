@@ -69,6 +69,20 @@ class CallTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedPassage:
+    """A passage behind an answer."""
+
+    __pydantic_config__ = response("TracePassage")
+
+    document_id: str
+    """Its document."""
+    label: str | None
+    """Title with article or headings; null where it is not there any more, or you may not see it."""
+    cited: bool
+    """Whether the answer cites it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """How an answer was produced."""
 
@@ -111,6 +125,11 @@ class Trace:
     """The day of the question; "" for today's texts."""
     record: AnswerRecord | None = field(default=None, metadata=INTERNAL)
     """What a replay compares; None in traces of earlier versions."""
+
+    @property
+    def cited_documents(self) -> tuple[str, ...]:
+        """The documents that the answer cites, each once."""
+        return tuple(dict.fromkeys(chunk_id.rpartition(":")[0] for chunk_id in self.cited))
 
     @property
     def troubled(self) -> bool:

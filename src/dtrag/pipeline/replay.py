@@ -306,7 +306,7 @@ class Replays:
                 stated(
                     "replay_filters_missing",
                     "The question was searched with filters other than categories, which are not kept: give the "
-                    "same ones in the body of POST /traces/TRACE_ID/replay.",
+                    "same ones in the body of POST /traces/ID/replay.",
                 )
                 if then.filters
                 else stated("replay_filters_unknown", "The question was searched without such filters: leave them out.")

@@ -17,7 +17,8 @@ from dataclasses import replace
 
 from dtrag.batch_writer import BEGINNING, BatchWriter, TidyTimer, Written, kept_since
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.trace import Trace
+from dtrag.core.answers.citation_labels import label
+from dtrag.core.trace import Trace, TracedPassage
 from dtrag.errors import Advice, DatabaseUnavailable, DtragError, InvalidInput, NotFound, StorageFull
 from dtrag.pipeline.run_context import Recording
 from dtrag.ports import DocumentVisibility, Index, TraceStore
@@ -144,8 +145,30 @@ class Traces:
         titles = await self._sight.titles(keys, scope)
         return {str(key): titles[key] for key in keys if key in titles}
 
-    async def newest(self, limit: int = 20, *, caller: Caller = LOCAL) -> list[Trace]:
-        """The newest traces that the caller may see, newest first."""
+    async def passages(self, trace: Trace, *, caller: Caller = LOCAL) -> tuple[TracedPassage, ...]:
+        """The passages that the answer used, in their order, as those of its day that the caller may see."""
+        record = trace.record
+        chunk_ids = trace.cited if record is None else tuple(passage.chunk_id for passage in record.passages)
+        taxonomy = (await self._index.snapshot()).taxonomy
+        scope = caller.access.resolved(taxonomy)
+        if record is not None:
+            scope = scope.at(datetime.date.fromisoformat(record.day))
+        seen = await self._index.fetch(chunk_ids, scope, taxonomy)
+        labels = {chunk_id: label(passage) for chunk_id, passage in seen.items()}
+        return tuple(
+            TracedPassage(chunk_id.rpartition(":")[0], labels.get(chunk_id), chunk_id in trace.cited)
+            for chunk_id in chunk_ids
+        )
+
+    async def newest(
+        self,
+        limit: int = 20,
+        *,
+        since: datetime.datetime | None = None,
+        until: datetime.datetime | None = None,
+        caller: Caller = LOCAL,
+    ) -> list[Trace]:
+        """The newest traces that the caller may see, newest first; only those since and before these times."""
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,}.")
         await self._flush()
@@ -153,8 +176,9 @@ class Traces:
         shown: list[Trace] = []
         last: Trace | None = None
         page_size = max(limit, MIN_PAGE)
+        first = max(self._since(), since or BEGINNING)
         while len(shown) < limit:
-            page = await self._store.newest(page_size, owner, self._since(), last)
+            page = await self._store.newest(page_size, owner, first, last, until=until)
             shown += await self._visible(page, caller)
             if len(page) < page_size:
                 break

@@ -82,8 +82,10 @@ class TraceStore(Protocol):
     async def get(self, trace_id: uuid.UUID, since: datetime) -> Trace | None:
         """The trace; None when unknown or older than `since`."""
 
-    async def newest(self, limit: int, owner: str | None, since: datetime, after: Trace | None) -> list[Trace]:
-        """The next `limit` traces not older than `since` that follow `after`, newest first.
+    async def newest(
+        self, limit: int, owner: str | None, since: datetime, after: Trace | None, *, until: datetime | None = None
+    ) -> list[Trace]:
+        """The next `limit` traces not older than `since`, but than `until`, that follow `after`, newest first.
 
         `owner` restricts to the owner's (None: all); `after` None starts with the newest.
         """

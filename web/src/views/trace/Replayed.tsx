@@ -6,6 +6,7 @@ import { QuotedAnswer } from "../../parts/QuotedText";
 import { StatementItems } from "../../parts/Statements";
 import { sayStatement } from "../../state/statements";
 import { t } from "./text";
+import { deletedName } from "./titles";
 import styles from "./TracePage.module.css";
 
 export type Comparison = components["schemas"]["ReplayResponse"];
@@ -23,7 +24,7 @@ const TONES = { "replay.same": "good", "replay.explained": "warn", "replay.unexp
 
 /** A sentence that names documents by their ids, with their titles. */
 export const titled = (text: string, titles: Comparison["titles"]): string =>
-  text.replace(DOCUMENT, (id) => titles[id] ?? t("documents.gone", { id: id.slice(0, 8) }));
+  text.replace(DOCUMENT, (id) => titles[id] ?? deletedName(id));
 
 export function Replayed({ replayed }: { replayed: Comparison }) {
   const verdict = verdictOf(replayed);

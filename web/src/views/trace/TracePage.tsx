@@ -17,6 +17,7 @@ import { Documents } from "./Documents";
 import { partNames } from "../../text/part-names";
 import { Replay } from "./Replay";
 import { t } from "./text";
+import { titleOfTrace } from "./titles";
 import { debateOf, toolCalls, usageOf, type ToolCall, type Trace } from "./trace-facts";
 import { Waterfall } from "./Waterfall";
 import styles from "./TracePage.module.css";
@@ -38,7 +39,7 @@ function Shown({ trace }: { trace: Trace }) {
   const tools = toolCalls(trace.steps);
   return (
     <Page
-      title={trace.question || t("trace.noQuestion", { id: trace.trace_id.slice(0, 8) })}
+      title={titleOfTrace(trace)}
       actions={
         <>
           <a class={styles.action} href={href("trace")}>

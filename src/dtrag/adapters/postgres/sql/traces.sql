@@ -12,6 +12,7 @@ select trace from traces where trace_id = :trace_id and created_at >= :since
 select created_at, trace_id, trace
 from traces
 where (:owner::text is null or owner = :owner) and created_at >= :since
+  and (:until::timestamptz is null or created_at < :until)
   and (:last_at::timestamptz is null or (created_at, trace_id) < (:last_at, :last_id::uuid))
 order by created_at desc, trace_id desc
 limit :limit

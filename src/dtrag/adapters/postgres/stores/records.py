@@ -126,10 +126,12 @@ class PostgresTraces(Store):
         stored = await self._row("trace", {"trace_id": trace_id, "since": since})
         return Trace.from_dict(stored["trace"]) if stored else None
 
-    async def newest(self, limit: int, owner: str | None, since: datetime, after: Trace | None) -> list[Trace]:
+    async def newest(
+        self, limit: int, owner: str | None, since: datetime, after: Trace | None, *, until: datetime | None = None
+    ) -> list[Trace]:
         """See `TraceStore`."""
         last = {"last_at": after.created_at if after else None, "last_id": after.trace_id if after else None}
-        values = {"limit": limit, "owner": owner, "since": since, **last}
+        values = {"limit": limit, "owner": owner, "since": since, "until": until, **last}
         return [Trace.from_dict(stored["trace"]) for stored in await self._rows("newest", values)]
 
     async def outcomes(self, limit: int, since: datetime) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
@@ -14,12 +15,12 @@ from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.answers.replay import Replay
 from dtrag.core.conversation import MAX_TITLE, Conversation, Turn
 from dtrag.core.response import Moment, extended, response
-from dtrag.core.trace import Trace
+from dtrag.core.trace import Trace, TracedPassage
 from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.permissions import READ, caller_of, refuse_bypass
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.routing import Filters, JsonRoute, Offset, Page, RequestBody, StrictBody, Text, failures
+from dtrag.delivery.api.routing import Filters, JsonRoute, Offset, Page, RequestBody, StrictBody, Text, Time, failures
 from dtrag.pipeline.conversations import MAX_LISTED
 from dtrag.pipeline.traces import MAX_LISTED as MAX_TRACES
 from dtrag.retrieval.request import MAX_QUERY
@@ -134,6 +135,9 @@ class TraceLine(BaseModel):
     trace_id: UUID = Field(description="Its id.")
     created_at: Moment = Field(description="When the answer was given, ISO 8601 in UTC.")
     question: str = Field(description="The question; empty unless texts are stored.")
+    titles: tuple[str | None, ...] = Field(
+        description="Titles of the documents that the answer cites; null for one that is not there any more."
+    )
     decision: str = Field(description="answer, review or abstain.")
     confidence: FourDigits = Field(description="Confidence in [0, 1].")
     seconds: FourDigits = Field(description="Total duration in seconds.")
@@ -141,10 +145,11 @@ class TraceLine(BaseModel):
     model_calls: int = Field(description="Number of language model calls.")
 
     @classmethod
-    def of(cls, trace: Trace) -> TraceLine:
+    def of(cls, trace: Trace, titles: Mapping[str, str]) -> TraceLine:
         """The list entry of a trace."""
-        names = cls.model_fields.keys() - {"model_calls"}
-        return cls(**{name: getattr(trace, name) for name in names}, model_calls=len(trace.calls))
+        names = cls.model_fields.keys() - {"model_calls", "titles"}
+        cited = tuple(map(titles.get, trace.cited_documents))
+        return cls(**{name: getattr(trace, name) for name in names}, titles=cited, model_calls=len(trace.calls))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +166,8 @@ class TraceShape(Trace):
     """Total duration in seconds."""
     titles: dict[str, str]
     """Their titles by id; without documents that were deleted."""
+    passages: tuple[TracedPassage, ...]
+    """The passages that the answer used, in their order."""
 
 
 class TraceList(BaseModel):
@@ -173,10 +180,14 @@ class TraceList(BaseModel):
 async def traces(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_TRACES, description="Maximum number of entries.")] = 20,
+    since: Annotated[Time | None, Query(description="Only traces since this time (UTC if it has no zone).")] = None,
+    until: Annotated[Time | None, Query(description="Only traces before this time (UTC if it has no zone).")] = None,
 ) -> TraceList:
     """The newest traces: your own; with an unscoped administrator's key all traces."""
-    newest = await app_of(request).traces.newest(limit, caller=caller_of(request))
-    return TraceList(traces=[TraceLine.of(trace) for trace in newest])
+    traces, caller = app_of(request).traces, caller_of(request)
+    newest = await traces.newest(limit, since=since, until=until, caller=caller)
+    titles = await traces.titles((key for trace in newest for key in trace.cited_documents), caller=caller)
+    return TraceList(traces=[TraceLine.of(trace, titles) for trace in newest])
 
 
 @trace_router.get("/traces/{trace_id}", responses=failures(403, 404, 422, 503), dependencies=READ)
@@ -185,7 +196,8 @@ async def trace(request: Request, trace_id: str) -> TraceShape:
     traces, caller = app_of(request).traces, caller_of(request)
     stored = await traces.get(trace_id, caller=caller)
     add_subjects(request, [str(stored.trace_id), *stored.document_ids])
-    return extended(TraceShape, stored, titles=await traces.titles(stored.document_ids, caller=caller))
+    titles = await traces.titles(stored.document_ids, caller=caller)
+    return extended(TraceShape, stored, titles=titles, passages=await traces.passages(stored, caller=caller))
 
 
 _REPLAY_FAILURES = failures(400, 403, 404, 409, 413, 415, 422, 503)
