@@ -38,7 +38,7 @@ export default defineConfig({
         codeSplitting: {
           includeDependenciesRecursively: false,
           groups: [
-            { name: "parts", test: /src[\\/](parts|text|state|app|api)[\\/]/, minShareCount: 2 },
+            { name: "parts", test: /src[\\/](parts(?![\\/]jobs)|text|state|app|api)[\\/]/, minShareCount: 2 },
             { name: "govern", test: /src[\\/]views[\\/](review|cases|evaluation|keys|audit|settings)[\\/]/ },
             { name: "tree", test: /src[\\/]views[\\/](taxonomy|agents)[\\/]/ },
           ],

@@ -12,7 +12,10 @@ interface Tables {
 }
 
 const SOURCE = join(import.meta.dirname, "..");
-const modules = import.meta.glob<{ tables: Tables }>(["../views/*/text.ts", "../widget/text.ts"], { eager: true });
+const modules = import.meta.glob<{ tables: Tables }>(
+  ["../views/*/text.ts", "../parts/*/text.ts", "../widget/text.ts"],
+  { eager: true },
+);
 const TABLES: [name: string, folder: string, tables: Tables][] = [
   ["common", ".", common],
   ...Object.entries(modules).map(([path, module]): [string, string, Tables] => {

@@ -6,6 +6,7 @@ import { href } from "../../state/router";
 import { useMedia } from "../../state/use-media";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
+import { JobsPart } from "../../parts/jobs/JobsPart";
 import { kindName } from "../../parts/file-kinds";
 import { Page } from "../../parts/Page";
 import { Empty, Failure, Loading } from "../../parts/States";
@@ -14,7 +15,6 @@ import { formatDate, formatNumber } from "../../text/texts";
 import { address, type Document } from "./state";
 import { t } from "./text";
 import { ListTools } from "./ListTools";
-import { JobsPart } from "./JobsPart";
 import { UploadPanel } from "./UploadPanel";
 import { written } from "./uploads";
 import styles from "./DocumentsPage.module.css";
@@ -47,7 +47,12 @@ export function DocumentsPage() {
   return (
     <Page title={t("documents.title")} lead={lead} fill>
       <UploadPanel />
-      <JobsPart />
+      <JobsPart
+        added={written.value}
+        onEnded={(jobs) => {
+          if (jobs.some(({ kind }) => kind === "ingest")) written.value += 1;
+        }}
+      />
       {(selects || documents.total !== 0) && <ListTools />}
       {documents.problem ? (
         <Failure problem={documents.problem} onRetry={documents.reload} />
