@@ -38,8 +38,8 @@ export default defineConfig({
         codeSplitting: {
           includeDependenciesRecursively: false,
           groups: [
-            { name: "parts", test: /src[\\/](parts(?![\\/]moving)|text|state|app|api)[\\/]/, minShareCount: 2 },
-            { name: "moving", test: /src[\\/]parts[\\/]moving[\\/]/ },
+            { name: "parts", test: /src[\\/](parts(?![\\/](moving|jobs))|text|state|app|api)[\\/]/, minShareCount: 2 },
+            { name: "moving", test: /src[\\/]parts[\\/](moving|jobs)[\\/]/ },
             { name: "govern", test: /src[\\/]views[\\/](review|cases|evaluation|keys|audit|settings)[\\/]/ },
             { name: "tree", test: /src[\\/]views[\\/](taxonomy|agents)[\\/]/ },
           ],

@@ -36,6 +36,10 @@ function run(run_id: string, day: string, rows: ReturnType<typeof row>[]) {
     questions: rows.length,
     measures: { sufficient: estimate(right), "answer.wrong": estimate(1 - right), "unanswerable.declined": null },
     format: 1,
+    risk_coverage: [
+      { confidence: 0.9, coverage: 0.5, risk: 0 },
+      { confidence: 0.4, coverage: 1, risk: 1 - right },
+    ],
     rows,
   };
 }
@@ -79,10 +83,15 @@ inBrowser("evaluation", () => {
       const plot = await page.locator("main svg[role=img]").first().getAttribute("aria-label");
       expect(plot).toMatch(/sufficient.*1\.000.*0\.500/s);
       await page.evaluate((id) => (location.hash = `#/evaluation/${id}`), NEW);
-      await page.locator("main details summary").first().waitFor();
+      await page.locator("main li details summary").first().waitFor();
       await page.locator("main select").nth(1).waitFor();
-      expect(await page.locator("main details summary").first().textContent()).toContain(LEAVE);
+      const curve = page.getByRole("img", { name: /2 points|점 2개/ });
+      expect(await curve.getAttribute("aria-label")).toMatch(/100%.*50%/s);
       await page.locator("main details summary").first().click();
+      expect(await page.locator("main details tbody tr").count()).toBe(2);
+      const worst = page.locator("main li details summary").first();
+      expect(await worst.textContent()).toContain(LEAVE);
+      await worst.click();
       await check(page, "run", look);
       await page.evaluate((hash) => (location.hash = hash), `#/evaluation/${NEW}?against=${OLD}`);
       await page.locator("main h4").first().waitFor({ state: "attached" });
@@ -131,7 +140,7 @@ inBrowser("evaluation", () => {
     await page.getByRole("button", { name: "Clear the filters" }).focus();
     await page.keyboard.press("Enter");
     await page.getByText("2 of 2 questions").waitFor();
-    await page.locator("main details summary").first().focus();
+    await page.locator("main li details summary").first().focus();
     await page.keyboard.press("Enter");
     await page.getByText("Nine days.").waitFor();
     const link = page.getByRole("link", { name: "Ask this question again" }).first();
@@ -187,6 +196,24 @@ inBrowser("evaluation", () => {
       await worse.getByRole("button", { name: "Ask it now and open the trace" }).click();
       await page.getByRole("heading", { name: "Steps", exact: true }).waitFor();
       expect(page.url()).toContain("#/trace/");
+      await close(page);
+    });
+
+    test("started from the page: a mistake is named, progress is shown, and the run is opened", async () => {
+      const page = await open("#/evaluation", { language: "ko", width: 360 }, own.url);
+      await page.getByText("평가 시작", { exact: true }).click();
+      const pasted = page.locator("main textarea");
+      await pasted.fill('{"id": "1"');
+      await page.getByText("1번째 줄이 예와 같은 JSON 객체가 아닙니다.").waitFor();
+      expect(await page.getByRole("button", { name: "시작", exact: true }).isDisabled()).toBe(true);
+      await page.locator("input[type=file]").setInputFiles(join(folder, "questions.jsonl"));
+      await page.getByText("질문 2개", { exact: true }).waitFor();
+      expect(await page.getByLabel("세트 이름").inputValue()).toBe("questions");
+      await check(page, "start", { language: "ko", theme: "light", width: 360 });
+      await page.getByRole("button", { name: "시작", exact: true }).click();
+      await page.getByRole("link", { name: "평가", exact: true }).last().click();
+      await page.getByRole("heading", { name: "평가 실행" }).waitFor();
+      await page.getByText("answers · questions").waitFor();
       await close(page);
     });
   });

@@ -80,7 +80,7 @@ export const STATES: readonly ViewState[] = [
   { name: "regulation-article", at: () => regulation("/학칙?at=제12조"), ready: "main article", act: openArticle },
   { name: "regulation-editions", at: () => regulation(`/${VEHICLES}?part=editions`), ready: "main ins" },
   { name: "evaluation", at: () => "#/evaluation", ready: "main table a" },
-  { name: "evaluation-run", at: ({ runs }) => `#/evaluation/${runs[0]}`, ready: "main details", act: openQuestion },
+  { name: "evaluation-run", at: ({ runs }) => `#/evaluation/${runs[0]}`, ready: "main li details", act: openQuestion },
   {
     name: "evaluation-compared",
     at: ({ runs: [later, earlier] }) => `#/evaluation/${later}?against=${earlier}`,
@@ -161,7 +161,7 @@ async function openArticle(page: Page) {
 }
 
 async function openQuestion(page: Page) {
-  await page.locator("main details summary").first().click();
+  await page.locator("main li details summary").first().click();
 }
 
 /** Opens what is folded, once: the page is the same in every look. */

@@ -8,11 +8,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
+import numpy as np
+
+from dtrag.core.metrics.calibration import risk_curve
 from dtrag.core.metrics.intervals import Estimate, Ratio, estimates
 from dtrag.core.response import Moment, response
 from dtrag.errors import InvalidInput
 
 Kind = Literal["retrieval", "answers", "quality", "cases"]
+ANSWERS = ("answer", "review")
+"""Decisions of answered questions."""
+POINTS = 50
+"""Points of a curve that are kept, at equal distances."""
 KINDS: tuple[str, ...] = get_args(Kind)
 FORMAT = 1
 LOWER_IS_BETTER = frozenset(
@@ -79,6 +86,53 @@ class RunSummary:
     """The measures; null for one that the set does not judge."""
 
 
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """What would happen if only answers of at least this confidence were given."""
+
+    __pydantic_config__ = response()
+
+    confidence: float
+    """The least confidence."""
+    coverage: float
+    """The share of the judged questions that are answered."""
+    risk: float
+    """The share of these answers that are not right."""
+
+
+@dataclass(frozen=True, slots=True)
+class RiskCoverage:
+    """The curve, from the highest confidence down to the last question that is answered.
+
+    `area` is the mean risk over the answered questions, each with the risk at its own confidence; None without answers.
+    """
+
+    points: tuple[CurvePoint, ...]
+    area: float | None
+
+
+def risk_coverage(rows: Sequence[RunRow]) -> RiskCoverage:
+    """The curve of the rows of `dtrag eval answers`, over the questions of which a right answer is known."""
+    judged = [
+        (str(row.details["decision"]), float(row.details["confidence"]), right)
+        for row in rows
+        if "confidence" in row.details
+        for right, counted in [row.ratios.get(f"{row.details['decision']}.right", (0.0, 0.0))]
+        if counted
+    ]
+    answered = [(confidence, right) for decision, confidence, right in judged if decision in ANSWERS]
+    if not answered:
+        return RiskCoverage((), None)
+    values, labels = (np.array(column, dtype=np.float64) for column in zip(*answered, strict=True))
+    shares, precision = risk_curve(values, labels)
+    area = float((1 - precision) @ np.diff(shares, prepend=0.0))
+    thresholds = np.unique(values)[::-1]
+    point_indexes = np.unique(np.linspace(0, len(shares) - 1, min(POINTS, len(shares))).round().astype(int))
+    coverage = shares * len(answered) / len(judged)
+    points = np.c_[thresholds, coverage, 1 - precision][point_indexes].round(4)
+    return RiskCoverage(tuple(CurvePoint(*map(float, point)) for point in points), round(area, 4))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport(RunSummary):
     """A run with its questions."""
@@ -87,6 +141,8 @@ class RunReport(RunSummary):
 
     format: int = FORMAT
     """Version of this form; `dtrag eval` reads it with --against."""
+    risk_coverage: tuple[CurvePoint, ...]
+    """Points from the highest confidence down; empty where no right answer is known."""
     rows: tuple[RunRow, ...]
     """The questions."""
 
@@ -113,7 +169,7 @@ class EvaluationRun:
 
     def report(self) -> RunReport:
         """The summary with the rows; `from_dict` reads its JSON."""
-        return RunReport(**self._summary(), rows=self.rows)
+        return RunReport(**self._summary(), risk_coverage=risk_coverage(self.rows).points, rows=self.rows)
 
     def _summary(self) -> dict[str, Any]:
         return {

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dtrag.core.documents import Answer, SearchResult
-from dtrag.core.evaluation_run import RunRow, shown
+from dtrag.core.evaluation_run import ANSWERS, RunRow, risk_coverage, shown
 from dtrag.core.metrics.intervals import Ratio, estimates
+from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judged_questions import (
     UNFINISHED,
@@ -27,7 +28,7 @@ from dtrag.evaluation.judged_questions import (
     unfinished_line,
     within_limit,
 )
-from dtrag.evaluation.report import ANSWERS, confidence_of, risk_coverage
+from dtrag.evaluation.report import confidence_of
 
 VERDICTS = (*ANSWERS, "abstain")
 RATIOS = {
@@ -228,7 +229,7 @@ def measures(rows: Sequence[JudgedAnswer]) -> AnswerMeasures:
         },
         "risk_coverage": {
             "area": curve.area,
-            "points": [dict(zip(("confidence", "coverage", "risk"), point, strict=True)) for point in curve.points],
+            "points": plain(curve.points),
         },
         "intervals": _nested({name: each and (each.low, each.high) for name, each in chosen.items()}),
         "counts": _counts(rows),

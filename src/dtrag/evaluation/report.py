@@ -12,11 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from dtrag.core.documents import Answer
-from dtrag.core.evaluation_run import LOWER_IS_BETTER, NEUTRAL, EvaluationRun, RunRow
-from dtrag.core.metrics.calibration import risk_curve
+from dtrag.core.evaluation_run import LOWER_IS_BETTER, NEUTRAL, EvaluationRun, RunRow, risk_coverage
 from dtrag.core.metrics.intervals import Estimate, estimates, paired_differences
 from dtrag.core.response import plain
 from dtrag.errors import InvalidInput
@@ -112,7 +109,7 @@ def html(run: EvaluationRun, comparison: RunComparison | None) -> str:
             parts.append(histogram(name, values))
     if curve := risk_coverage(run.rows).points:
         parts.append("<h2>Answers that are not right, over the share of questions answered</h2>")
-        parts.append(curve_plot([(coverage, risk) for _, coverage, risk in curve], "share answered", "not right"))
+        parts.append(curve_plot([(point.coverage, point.risk) for point in curve], "share answered", "not right"))
     parts.append("<h2>Questions, the worst first</h2><table><tr><th>Question<th>Measures<th>Notes</tr>")
     for row in _worst_first(run.rows):
         notes = "".join(f"<p>{escape(text)}</p>" for text in _details(row))
@@ -273,49 +270,9 @@ def _svg(count: int, lines: Sequence[str], ticks: Sequence[tuple[float, float]],
     )
 
 
-POINTS = 50
-"""Points of a curve that are kept, at equal distances."""
-ANSWERS = ("answer", "review")
-
-
 def confidence_of(answer: Answer) -> float:
     """The confidence by which answers are ordered: that of the answer where it is known, else that of the documents."""
     return answer.confidence if answer.answer_confidence is None else answer.answer_confidence
-
-
-@dataclass(frozen=True, slots=True)
-class RiskCoverage:
-    """The curve, from the highest confidence down to the last question that is answered.
-
-    `points` are (confidence, coverage, risk): the share of the judged questions with an answer of at least this
-    confidence, and the share of these answers that are not right. `area` is the mean risk over the answered questions,
-    each with the risk at its own confidence; None without answers.
-    """
-
-    points: tuple[tuple[float, float, float], ...]
-    area: float | None
-
-
-def risk_coverage(rows: Sequence[RunRow]) -> RiskCoverage:
-    """The curve of the rows of `dtrag eval answers`, over the questions of which a right answer is known."""
-    judged = [
-        (str(row.details["decision"]), float(row.details["confidence"]), right)
-        for row in rows
-        if "confidence" in row.details
-        for right, counted in [row.ratios.get(f"{row.details['decision']}.right", (0.0, 0.0))]
-        if counted
-    ]
-    answered = [(confidence, right) for decision, confidence, right in judged if decision in ANSWERS]
-    if not answered:
-        return RiskCoverage((), None)
-    values, labels = (np.array(column, dtype=np.float64) for column in zip(*answered, strict=True))
-    shares, precision = risk_curve(values, labels)
-    area = float((1 - precision) @ np.diff(shares, prepend=0.0))
-    thresholds = np.unique(values)[::-1]
-    point_indexes = np.unique(np.linspace(0, len(shares) - 1, min(POINTS, len(shares))).round().astype(int))
-    coverage = shares * len(answered) / len(judged)
-    points = np.c_[thresholds, coverage, 1 - precision][point_indexes].round(4)
-    return RiskCoverage(tuple((float(a), float(b), float(c)) for a, b, c in points), round(area, 4))
 
 
 Verdict = Literal["better", "worse", "no difference"]

@@ -7,6 +7,7 @@ import { mayAs } from "../../state/session";
 import { useMedia } from "../../state/use-media";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
+import { JobsPart } from "../../parts/jobs/JobsPart";
 import { kindName } from "../../parts/file-kinds";
 import { Page } from "../../parts/Page";
 import { Empty, Failure, Loading } from "../../parts/States";
@@ -16,7 +17,6 @@ import { address, listQuery, type Document } from "./state";
 import { t } from "./text";
 import { ChangeMany } from "./ChangeMany";
 import { ListTools } from "./ListTools";
-import { JobsPart } from "./JobsPart";
 import { useTicked, type Ticked } from "./ticked";
 import { UploadPanel } from "./UploadPanel";
 import { written } from "./uploads";
@@ -49,7 +49,12 @@ export function DocumentsPage() {
   return (
     <Page title={t("documents.title")} lead={lead} fill>
       <UploadPanel />
-      <JobsPart />
+      <JobsPart
+        added={written.value}
+        onEnded={(jobs) => {
+          if (jobs.some(({ kind }) => kind === "ingest")) written.value += 1;
+        }}
+      />
       {(selects || documents.total !== 0) && <ListTools />}
       {documents.problem ? (
         <Failure problem={documents.problem} onRetry={documents.reload} />

@@ -1,4 +1,4 @@
-/** A run against an earlier one: differences per measure, then the questions that changed. */
+/** A run against an earlier one: the questions that changed, then differences per measure. */
 import { useResource } from "../../state/resource";
 import { api } from "../../api/client";
 import { Badge, type Tone } from "../../parts/Badge";
@@ -45,7 +45,6 @@ function Differences({ run, before }: { run: Run; before: Run }) {
     <div class={styles.stack}>
       <p class={styles.small}>{t("compare.method", { n: matched })}</p>
       {unmatched > 0 && <p class={styles.small}>{t("compare.unmatched", { n: unmatched })}</p>}
-      <MeasureChanges measures={measures} />
       <section class={styles.section} aria-labelledby="changed-title">
         <h3 id="changed-title">{t("compare.changed")}</h3>
         {changed.length === 0 && <p>{t("compare.unchanged")}</p>}
@@ -58,6 +57,7 @@ function Differences({ run, before }: { run: Run; before: Run }) {
         </ul>
         <More shown={shown} all={changed.length} />
       </section>
+      <MeasureChanges measures={measures} />
     </div>
   );
 }

@@ -16,12 +16,13 @@ const COMMAND = "dtrag eval answers DIR --keep";
 export const linkTo = (run: string, against?: string): string =>
   href("evaluation", { path: [run], query: { against } });
 
-export function RunList() {
+/** Read again when another run has `ended`. */
+export function RunList({ ended }: { ended: number }) {
   const { after } = address.read();
   const page = useResource(
     // One more than is shown says whether there is a next page.
     (signal) => api.get("/evaluations", { query: { limit: PAGE + 1, after: after || undefined }, signal }),
-    [after],
+    [after, ended],
   );
   return (
     <Loaded resource={page} lines={8}>

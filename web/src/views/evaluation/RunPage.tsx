@@ -8,6 +8,7 @@ import { Page } from "../../parts/Page";
 import { Loaded } from "../../parts/States";
 import { formatDateTime, formatNumber } from "../../text/texts";
 import { Compared } from "./Compared";
+import { Curve } from "./Curve";
 import { directionOf } from "./measures";
 import { Questions } from "./Questions";
 import { Select } from "./Select";
@@ -36,6 +37,7 @@ export function RunPage({ id }: { id: string }) {
             ) : (
               <>
                 <Measures run={run} />
+                <Curve points={run.risk_coverage} />
                 <Questions rows={run.rows} measures={Object.keys(run.measures)} />
               </>
             )}

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { EXAMPLE, judgedOf } from "./judged";
 import { compareRuns, directionOf, shortfallOf, valueOf, valueOver, worstFirst } from "./measures";
 import { pointsOf } from "./points";
 import type { Row, RunLine } from "./state";
@@ -64,6 +65,17 @@ test("two runs are compared over their common questions, those that got worse fi
     ["answer.wrong", "same"],
   ]);
   expect(comparison.measures[0]?.difference).toBeCloseTo(-1 / 3);
+});
+
+test("judged questions are read from lines or a list, and the first mistake is named", () => {
+  expect(judgedOf(EXAMPLE)).toMatchObject({ questions: [{ id: "1" }, { id: "2", answerable: false }], mistake: 0 });
+  expect(judgedOf('\uFEFF{"id": "1"}\r\n\n{"id": "2"}\n').questions).toEqual([{ id: "1" }, { id: "2" }]);
+  expect(judgedOf('[{"id": "1"}, {"id": "2"}]').questions).toHaveLength(2);
+  expect(judgedOf('{"id": "1"}\n\n{"id": "2"').mistake).toBe(3);
+  expect(judgedOf('{"id": "1"}\n"2"').mistake).toBe(2);
+  expect(judgedOf('[{"id": "1"}, 2]').mistake).toBe(2);
+  expect(judgedOf("[1").mistake).toBe(1);
+  expect(judgedOf(" ")).toEqual({ questions: [], mistake: 0 });
 });
 
 test("runs without a common question have no comparison", () => {

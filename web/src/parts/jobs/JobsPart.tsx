@@ -2,22 +2,30 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
-import { Badge, type Tone } from "../../parts/Badge";
-import { Meter } from "../../parts/Bars";
-import { Button } from "../../parts/Button";
-import { ProblemText, Said } from "../../parts/Statements";
+import { Badge, type Tone } from "../Badge";
+import { Meter } from "../Bars";
+import { Button } from "../Button";
+import { ProblemText, Said } from "../Statements";
 import { announce } from "../../state/announce";
 import { useResource } from "../../state/resource";
 import { href } from "../../state/router";
 import { endedSince, isOpen, nameOf, readJobs, reasonsOf, stateOf, type Job } from "./jobs";
 import { t } from "./text";
-import { written } from "./uploads";
 import styles from "./JobsPart.module.css";
 
 const POLL_MS = 2000;
 
-export function JobsPart() {
-  const { data: jobs = [], problem, loading, reload } = useResource(readJobs, [written.value]);
+interface Props {
+  /** Only jobs of this kind. */
+  kind?: string;
+  /** They are read again when this changes. */
+  added: number;
+  onEnded: (jobs: readonly Job[]) => void;
+}
+
+export function JobsPart({ kind: only, added, onEnded }: Props) {
+  const read = (signal: AbortSignal) => readJobs(signal, only);
+  const { data: jobs = [], problem, loading, reload } = useResource(read, [added, only]);
   const [refusal, setRefusal] = useState<Problem | null>(null);
   const summary = useRef<HTMLElement>(null);
   const before = useRef<readonly Job[]>([]);
@@ -29,7 +37,7 @@ export function JobsPart() {
     const ended = endedSince(before.current, jobs);
     before.current = jobs;
     if (ended.length) announce(ended.map((job) => `${nameOf(job)}: ${stateOf(job)}.`).join(" "));
-    if (ended.some(({ kind }) => kind === "ingest")) written.value += 1;
+    if (ended.length) onEnded(ended);
   }, [jobs]);
   useEffect(() => {
     if (loading || active === 0) return;
@@ -58,11 +66,11 @@ export function JobsPart() {
     <details class={styles.jobs} open={open.current}>
       <summary ref={summary}>
         {t("jobs.title")} {active > 0 && <Badge tone="accent">{t("jobs.active", { n: active })}</Badge>}{" "}
-        {failed > 0 && <Badge tone="bad">{t("upload.failedCount", { n: failed })}</Badge>}
+        {failed > 0 && <Badge tone="bad">{t("jobs.failedCount", { n: failed })}</Badge>}
       </summary>
       {trouble && (
         <p role="alert">
-          <ProblemText problem={trouble} otherwise={t("upload.unreachable")} />
+          <ProblemText problem={trouble} otherwise={t("jobs.unreachable")} />
         </p>
       )}
       <div class={styles.list} tabIndex={0} role="region" aria-label={t("jobs.title")}>
@@ -92,13 +100,11 @@ interface RowProps {
 function Row({ job, onChange }: RowProps) {
   const { state, done, total } = job;
   const name = nameOf(job);
-  const [document, ...more] = (job.result?.document_ids ?? []) as string[];
+  const link = resultOf(job);
   return (
     <li>
       <div class={styles.row}>
-        <span class={styles.name}>
-          {document && !more.length ? <a href={href("documents", { path: [document] })}>{name}</a> : name}
-        </span>
+        <span class={styles.name}>{link ? <a href={link}>{name}</a> : name}</span>
         {total > 0 && isOpen(job) && <Meter value={done} max={total} />}
         {total > 0 && state !== "failed" && <span>{`${done}/${total}`}</span>}
         <Badge tone={TONES[state]}>{stateOf(job)}</Badge>
@@ -107,7 +113,7 @@ function Row({ job, onChange }: RowProps) {
             small
             kind="bare"
             icon="retry"
-            label={t("upload.retryOne", { path: name })}
+            label={t("jobs.retry", { name })}
             onClick={() => void onChange(job, "retry")}
           />
         )}
@@ -128,4 +134,11 @@ function Row({ job, onChange }: RowProps) {
       ))}
     </li>
   );
+}
+
+/** The address of the only document that a job wrote, or of the run that it kept. */
+function resultOf({ result }: Job): string | null {
+  const [document, ...more] = (result?.document_ids ?? []) as string[];
+  if (document && !more.length) return href("documents", { path: [document] });
+  return typeof result?.run_id === "string" ? href("evaluation", { path: [result.run_id] }) : null;
 }

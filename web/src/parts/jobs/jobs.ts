@@ -11,9 +11,9 @@ const MOST = 50;
 const KINDS = ["ingest", "vectors", "imagined", "backup"] as const;
 
 /** Those that run or failed, also when many later ones wait; and the newest. */
-export async function readJobs(signal: AbortSignal): Promise<Job[]> {
+export async function readJobs(signal: AbortSignal, kind?: string): Promise<Job[]> {
   const some = async (state?: Job["state"][]) =>
-    (await api.get("/jobs", { query: { state, limit: MOST }, signal })).jobs;
+    (await api.get("/jobs", { query: { state, kind, limit: MOST }, signal })).jobs;
   return shown([...(await some(["running", "failed"])), ...(await some())], Date.now());
 }
 
@@ -37,9 +37,7 @@ export const isOpen = ({ state }: Job): boolean => state === "waiting" || state 
 export const endedSince = (before: readonly Job[], now: readonly Job[]): Job[] =>
   now.filter((job) => !isOpen(job) && before.some((earlier) => earlier.job_id === job.job_id && isOpen(earlier)));
 
-/** The texts of uploads are those of jobs where both have such a state. */
-export const stateOf = ({ state }: Job): string =>
-  t(state === "waiting" || state === "failed" ? `upload.${state}` : `jobs.${state}`);
+export const stateOf = ({ state }: Job): string => t(`jobs.${state}`);
 
 /** What it does, with its files. */
 export function nameOf({ kind, files: [name, ...more] }: Job): string {
