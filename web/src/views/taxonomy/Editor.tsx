@@ -134,7 +134,7 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
                     key={kind}
                     small
                     danger={kind === "remove"}
-                    disabled={full || (kind === "grade" && grades.names.length === 0)}
+                    disabled={full}
                     aria-haspopup="dialog"
                     onClick={() => begin(kind)}
                   >
