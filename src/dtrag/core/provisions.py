@@ -46,6 +46,10 @@ class Amendment:
     """The amended paragraph (항); null for the whole provision."""
 
 
+BETWEEN_HEADINGS = " › "
+"""Between the headings of a book in the metadata of a regulation."""
+
+
 @dataclass(frozen=True, slots=True)
 class RegulationText:
     """A regulation as it is stored: one document with its provisions in the order of the text.
@@ -62,6 +66,8 @@ class RegulationText:
     work_id: uuid.UUID | None = None
     effective_from: date | None = None
     superseded_from: date | None = None
+    headings: tuple[str, ...] = ()
+    """Headings of its book above it, outermost first: 제3편 행정, 제1장 일반 행정."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,9 @@ class RegulationSummary:
     """Number of its appendices."""
     addenda: int
     """Number of its addenda."""
+    headings: tuple[str, ...]
+    """Headings of its book above it, outermost first: 제3편 행정, 제1장 일반 행정; [] without a book, and for one that
+    an earlier version has read."""
 
 
 def listed(

@@ -124,6 +124,7 @@ class Regulations:
                 regulation.count("article"),
                 regulation.count("appendix"),
                 regulation.count("addendum"),
+                regulation.headings,
             )
             for regulation in regulations
         ]

@@ -7,7 +7,7 @@ from dtrag.core.provisions import RegulationSummary, listed
 
 def test_a_list_is_chosen_by_letters_and_sorted_by_code() -> None:
     rows = [
-        RegulationSummary(name, code, name, 1, 0, 0)
+        RegulationSummary(name, code, name, 1, 0, 0, ())
         for name, code in (("가 규정", "3-10-1"), ("나규정", ""), ("FUN 센터규정", "3-2-9"), ("학칙", "2-1-1"))
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dtrag.core.text.patterns import explained
@@ -32,19 +32,26 @@ LONGEST_PREAMBLE = 40
 """Lines between a name and its 제1조: the headings of a part and a chapter, and a history of amendments."""
 MOST_PROSE = 3
 """How many of them may be neither history nor heading (a motto, a sentence of introduction)."""
+LONGEST_COVER_LINE = 20
+"""Characters of a line of a cover, such as the name of a part below its number."""
+_NUMBER = re.compile(r"\s*제\s*\d+\s*[편장절관]")
 COVER_LINES = 10
 """Lines of a cover (`제 3 편`, `제 1 장 일반 행정`) before the contents table of a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Lines `[first, last)` of one regulation; `body` is the first line after the name (`first` if there is none)."""
+    """Lines `[first, last)` of one regulation; `body` is the first line after the name (`first` if there is none).
+
+    `headings` are those of the book above it, outermost first: `제3편 행정`, `제1장 일반 행정`.
+    """
 
     first: int
     body: int
     last: int
     name: str
     code: str
+    headings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,7 @@ def find_regulations(lines: Sequence[DocumentLine], contents: Contents, fallback
     edges = _edges(lines, contents)
     seen: dict[str, int] = {}
     spans: list[Span] = []
+    headings: dict[int, str] = {}
     for index, start in enumerate(starts):
         key = folded(start.name)
         code = start.code or contents.code(start.name, seen.get(key, 0))
@@ -72,8 +80,39 @@ def find_regulations(lines: Sequence[DocumentLine], contents: Contents, fallback
         last = _cover_above(lines, starts[index + 1].first, start.body) if index + 1 < len(starts) else len(lines)
         edge = bisect_right(edges, start.body)
         last = min(last, edges[edge]) if edge < len(edges) else last
-        spans.append(Span(start.first, start.body, last, start.name, code))
+        headings = _headings(lines, contents, range(spans[-1].last if spans else 0, start.first), headings)
+        spans.append(Span(start.first, start.body, last, start.name, code, tuple(headings.values())))
     return spans
+
+
+def _headings(
+    lines: Sequence[DocumentLine], contents: Contents, between: range, above: Mapping[int, str]
+) -> dict[int, str]:
+    """The headings in effect after the lines between two regulations, by rank; `above` are those before them.
+
+    A cover lists all chapters of a part, and the first one again at the end: the last heading counts.
+    """
+    for index in between:
+        head = None if index in contents.rows else division_head(lines[index].text)
+        if head is None:
+            continue
+        rank, heading = head
+        below = lines[index + 1].text if index + 1 in between else ""
+        if (
+            not _NUMBER.sub("", heading, count=1).strip()
+            and len(below) <= LONGEST_COVER_LINE
+            and division_head(below) is None
+        ):
+            heading = f"{heading} {below}"  # 제 3 편 | 행 정
+        above = {**{higher: text for higher, text in above.items() if higher < rank}, rank: _unspaced(heading)}
+    return dict(above)
+
+
+def _unspaced(heading: str) -> str:
+    """`제 3 편  행 정` as `제3편 행정`."""
+    number, name = _NUMBER.match(heading), _NUMBER.sub("", heading, count=1).split()
+    joined = ("" if all(len(word) == 1 for word in name) else " ").join(name)
+    return f"{''.join(number[0].split()) if number else ''} {joined}".strip()
 
 
 def _starts(lines: Sequence[DocumentLine], contents: Contents, fallback: str) -> list[_Start]:
@@ -194,7 +233,7 @@ def _edges(lines: Sequence[DocumentLine], contents: Contents) -> list[int]:
 def _is_cover(line: DocumentLine) -> bool:
     if division_head(line.text):
         return True
-    return len(line.text) <= 20 and (line.table or line.level > 0) and article_head(line.text) is None
+    return len(line.text) <= LONGEST_COVER_LINE and (line.table or line.level > 0) and article_head(line.text) is None
 
 
 _ENTRY = explained(

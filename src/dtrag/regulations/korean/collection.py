@@ -78,6 +78,7 @@ class Regulation:
     deleted_on: Mapping[str, str] = field(default_factory=dict)
     """Label of a deleted provision -> the date in what remains."""
     work_id: uuid.UUID | None = None
+    headings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, regulation: RegulationText) -> Regulation:
@@ -120,6 +121,7 @@ class Regulation:
             tuple(remains.values()),
             {label: written[-1] for label, rest in remains.items() if (written := dates(_of(regulation, rest)))},
             regulation.work_id,
+            regulation.headings,
         )
 
     def with_editions(self, others: Sequence[Regulation]) -> Regulation:

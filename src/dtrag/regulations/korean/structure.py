@@ -14,6 +14,7 @@ from itertools import islice
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
 from dtrag.core.page_starts import page_metadata, page_starts_within
+from dtrag.core.provisions import BETWEEN_HEADINGS
 from dtrag.core.recognised_text import ocr_metadata, words_within
 from dtrag.core.text.token_counts import KOREAN_CHARACTERS_PER_TOKEN
 from dtrag.regulations.korean.book import Span, find_regulations, read_contents
@@ -112,6 +113,7 @@ def _passages(
             "kind": "regulation",
             "regulation": span.name,
             **({"code": span.code} if span.code else {}),
+            **({"book_headings": BETWEEN_HEADINGS.join(span.headings)} if span.headings else {}),
         }
         regulation = replace(
             document,

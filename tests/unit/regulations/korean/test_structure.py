@@ -212,6 +212,18 @@ class TestBook:
         ]
         assert found[0].chunks[0].metadata["code"] == "3-1-1"
 
+    def test_the_headings_of_the_book_above_a_regulation(self) -> None:
+        cover = "제 2 편  행 정\n제 1 장 일반 행정\n제2장 학사\n제 1 장 일반 행정\n"
+        further = "제2장 학사\n등록규정\n제1장 총칙\n제1조(목적) 등록을 정한다.\n제2조(기간) 열흘로 한다.\n"
+        body = self.BODY.split("복학규정\n2015년")[0]
+        found = regulations(f"{body}{cover}{body}{further}제3편 위원회\n{body}")
+        assert [each.document.metadata.get("book_headings") for each in found] == [
+            None,
+            "제2편 행정 › 제1장 일반 행정",
+            "제2편 행정 › 제2장 학사",
+            "제3편 위원회",
+        ]
+
     def test_a_stub_and_the_cover_of_the_next_part_belong_to_no_regulation(self) -> None:
         leave, fees, _ = regulations(self.CONTENTS + self.BODY)
         assert leave.document.text.endswith("시행한다.")

@@ -6,8 +6,8 @@ import { api } from "../../api/client";
 import { Field } from "../../parts/Field";
 import { Segmented } from "../../parts/Segmented";
 import { Empty, Loaded } from "../../parts/States";
+import { BookGroups } from "./BookGroups";
 import { Pages } from "./Pages";
-import { RegulationRow } from "./RegulationRow";
 import { address, asOfQuery, LIST_PAGE } from "./state";
 import { t } from "./text";
 import styles from "./Regulations.module.css";
@@ -44,11 +44,7 @@ export function RegulationList() {
           ) : (
             <>
               <p role="status">{t("list.count", { n: total })}</p>
-              <ul class={styles.list} aria-label={t("list.title")}>
-                {regulations.map((row) => (
-                  <RegulationRow key={row.document_id + row.name} row={row} />
-                ))}
-              </ul>
+              <BookGroups rows={regulations} />
               <Pages total={total} size={LIST_PAGE} />
             </>
           )

@@ -17,7 +17,7 @@ where d.metadata ->> 'kind' = 'regulation' and (d.effective_from is null or v.pa
 order by d.title collate "C", coalesce(d.effective_from > :as_of or d.superseded_from <= :as_of, false), d.document_id
 
 -- fragment: regulation
-d.document_id, d.title, d.metadata ->> 'code' as code,
+d.document_id, d.title, d.metadata ->> 'code' as code, d.metadata ->> 'book_headings' as headings,
 {document_text} as text, d.work_id, d.effective_from, d.superseded_from
 
 -- fragment: pieces

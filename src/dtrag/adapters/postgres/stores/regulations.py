@@ -14,7 +14,7 @@ from dtrag.adapters.postgres.database import Database, fetch
 from dtrag.adapters.postgres.passage_cache import Version, version_of
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.scope import Scope
-from dtrag.core.provisions import Provision, RegulationText
+from dtrag.core.provisions import BETWEEN_HEADINGS, Provision, RegulationText
 from dtrag.ports import valid_day
 
 EDITION_BYTES = 16 * 2**20
@@ -94,6 +94,7 @@ def _regulation(row: DictRow) -> RegulationText:
         row["work_id"],
         row["effective_from"],
         row["superseded_from"],
+        tuple(row["headings"].split(BETWEEN_HEADINGS)) if row["headings"] else (),
     )
 
 
