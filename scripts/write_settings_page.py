@@ -8,11 +8,11 @@ A test compares the page with the output of this script.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from pathlib import Path
 from typing import Any
 
-from dtrag.settings import FLAGS, LIVE, NOT_IN_PROJECT, PREFIX, Settings
+from dtrag.settings import FLAGS, LIVE, NOT_IN_PROJECT, PREFIX, declarations
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
 DATA_DIR = "the user's data folder (`~/.local/share/dtrag` on Linux), as root `/var/lib/dtrag`"
@@ -25,6 +25,8 @@ Made by `scripts/write_settings_page.py` from `settings.py`; do not edit it by h
 
 A setting is read once, when a command or the service starts. Options of the command line override the
 environment, the environment overrides the files, and these override the default. An empty variable counts as not set.
+Those marked *Changeable* may also be changed while services run ([how](../how-to/change-settings.md)): what is stored
+in the database comes after the files and before the default.
 `dtrag settings` shows the current values and their sources, and `dtrag config explain port` all sources of one setting;
 secrets are hidden. In Python, a setting is a keyword argument: `dtrag.open(embedder="none")`.
 
@@ -88,9 +90,11 @@ def page() -> str:
         (
             f"`{PREFIX}{declared.name.upper()}`",
             default_of(declared),
-            declared.metadata["help"] + (" Secret." if declared.metadata["secret"] else ""),
+            declared.metadata["help"]
+            + (" Secret." if declared.metadata["secret"] else "")
+            + (" Changeable." if declared.metadata["changeable"] else ""),
         )
-        for declared in fields(Settings)
+        for declared in declarations()
     ]
     flags = [
         (", ".join(f"`{name}`" for name in (f"FEATURE_{flag.name.upper()}", *flag.aliases)), flag.help)

@@ -7,7 +7,6 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import fields
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +18,7 @@ import typer.main
 
 import dtrag
 from dtrag.delivery.cli.commands import app
-from dtrag.settings import CONFIG, FLAGS, LIVE, PREFIX, Settings
+from dtrag.settings import CONFIG, FLAGS, LIVE, PREFIX, declarations
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dtrag"
@@ -174,7 +173,7 @@ def test_every_make_target_exists(page: Path) -> None:
 
 
 def declared_variables() -> set[str]:
-    settings = {PREFIX + declared.name.upper() for declared in fields(Settings)}
+    settings = {PREFIX + declared.name.upper() for declared in declarations()}
     flags = {name for flag in FLAGS for name in (f"FEATURE_{flag.name.upper()}", *flag.aliases)}
     live = {CONFIG, *(name for name, _ in LIVE)}
     return {name for name in settings | flags | live if VARIABLE.fullmatch(name)}

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import typer.main
 import dtrag
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.cli.commands import app
-from dtrag.settings import FLAGS, Settings
+from dtrag.settings import FLAGS, Settings, declarations
 
 BASELINE = Path(__file__).with_name("public_interface.txt")
 RENAMED: dict[str, str] = {}
@@ -28,7 +27,7 @@ def interface() -> set[str]:
     lines = {f"name {name}" for name in (*dtrag.__all__, "open")}
     lines.update(_http(create_app(Settings.load(environ={})).openapi()))
     lines.update(_commands(typer.main.get_command(app), "dtrag"))
-    lines.update(f"setting {declared.name}" for declared in dataclasses.fields(Settings))
+    lines.update(f"setting {declared.name}" for declared in declarations())
     lines.update(f"flag {name}" for declared in FLAGS for name in (declared.name, *declared.aliases))
     return lines
 

@@ -49,7 +49,7 @@ from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL, Caller, Key, Session
 from dtrag.core.access.grade_limits import UNLIMITED, Limits, Recipient
-from dtrag.core.access.scope import Scope, SearchFilters, Viewer
+from dtrag.core.access.scope import Grant, Scope, SearchFilters, Viewer
 from dtrag.core.access.sign_in import SignInFile
 from dtrag.core.answers.passage_confidence import policy_of
 from dtrag.core.cases.reuse_verdict import COMMITTED_PAIRS
@@ -64,7 +64,7 @@ from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.patterns import CHUNK_ID
 from dtrag.core.version import __version__
 from dtrag.destinations import LimitedModel, allows, embeds, limit_of
-from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound, SignInRefused
+from dtrag.errors import Conflict, DtragError, Forbidden, InvalidInput, NotFound, SignInRefused, Unauthorized
 from dtrag.evaluation.answers import AnswerMeasures, AnswerSet, evaluate_answers
 from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.evaluation.confidence_cases import Judged, MeasuredQuestion, cases
@@ -72,6 +72,7 @@ from dtrag.evaluation.judged_questions import set_of
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys, Sessions
 from dtrag.governance.audit import Audit
+from dtrag.governance.changed_settings import ChangedSettings
 from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.public_access import OWNER, PublicAccess
 from dtrag.governance.review import IN_REVIEW, Review
@@ -89,11 +90,9 @@ from dtrag.ingestion.write_guard import WriteGuard
 from dtrag.jobs.queue import JobKind, Jobs, Running, sees_all
 from dtrag.jobs.uploads import INGEST, Uploads, upload_job
 from dtrag.personal_data import personal_data_of
-from dtrag.pipeline import reader
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
-from dtrag.pipeline.debate.engine import debate_policy
-from dtrag.pipeline.execution import AnswerOptions, Pipeline
+from dtrag.pipeline.execution import AnswerOptions
 from dtrag.pipeline.replay import Replays
 from dtrag.pipeline.run_context import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
@@ -130,6 +129,7 @@ async def open_app(
             if not database.on_standby:
                 await app.recover()
                 await app.audit.recover()
+            await app.changed_settings.read()
             yield app
 
 
@@ -156,6 +156,9 @@ class App:
     tool call the scope of that (core/access/confinement.py).
     """
 
+    run: Run
+    """What a run of the pipeline is made of; questions that start later use its replacement."""
+
     def __init__(
         self,
         settings: Settings,
@@ -163,11 +166,14 @@ class App:
         models: Models,
         parser: Callable[[Settings, int], Parser] = parser_process,
     ):
+        settings.check()
         self.settings = settings
+        """Those in use: `changed_settings` replaces them. Read them when they are needed."""
+        self.public: PublicAccess | None = None
         self.database = database
         self.grades = Grades.parse(settings.grades)
         limits = self.grade_limits = Limits.parse(settings.grade_limits, self.grades)
-        stores = self._stores = open_stores(settings, database, models.analyzer)
+        stores = self._stores = open_stores(settings, database, models.analyzer, self._public_grant)
         self.embedder = models.embedder
         self.analyzer = models.analyzer
         self.reranker = models.reranker
@@ -195,6 +201,23 @@ class App:
         self._open_search(stores, models.reranker)
         self._open_pipeline(stores)
         self._open_kinds()
+        self._use(settings)
+
+    def _use(self, settings: Settings) -> None:
+        """Replace the settings, and what is made of those that may be changed while the app is open."""
+        self.settings = settings
+        self.public = PublicAccess.of(settings, self._stores.public_spending)
+        self.run = replace(
+            self.run, debates=settings.debate, reads=settings.reader == "on", policy=policy_of(settings.decision)
+        )
+
+    def _public_grant(self) -> Grant | None:
+        return None if self.public is None else self.public.grant
+
+    def _public_run(self) -> Run:
+        if self.public is None:  # closed since the request was admitted
+            raise Unauthorized
+        return self.public.restricted(self.run)
 
     def _open_ingestion(self, stores: Stores) -> None:
         self.classifier = Classifier(stores.placements, self.index, self.analyzer, self.embedder, grades=self.grades)
@@ -235,23 +258,28 @@ class App:
         self.sign_in: SignIn | None = None
         self.sessions = Sessions(stores.sessions, self.keys, confirmed=self._confirmed)
         self.rate_limits = stores.rate_limits
-        self.public = PublicAccess.of(self.settings, stores.public_spending)
+        self.changed_settings = ChangedSettings(
+            self.settings, stores.index_settings, stores.taxonomy, record, self._use
+        )
         self.taxonomy = TaxonomyVersions(stores.taxonomy, record, grades=self.grades)
         self._lexicon_reader = LexiconReader()
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)
-        public_grant = None if self.public is None else self.public.grant
-        self.visibility = DocumentAccess(self.index, stores.keys, stores.agents, public_grant)
-        days = self.settings.conversation_days
+        self.visibility = DocumentAccess(self.index, stores.keys, stores.agents, self._public_grant)
         self.conversations = Conversations(
-            stores.conversations, stores.sight, self.index, days=days, record=record, grades=self.grades
+            stores.conversations,
+            stores.sight,
+            self.index,
+            days=lambda: self.settings.conversation_days,
+            record=record,
+            grades=self.grades,
         )
         self.review = Review(
             stores.review,
             self.index,
             self.classifier,
             record,
-            review_below=self.settings.review_below,
+            review_below=lambda: self.settings.review_below,
             cases=ReviewCases(
                 self.case_store,
                 self.index,
@@ -287,7 +315,7 @@ class App:
 
     def _open_pipeline(self, stores: Stores) -> None:
         settings, record = self.settings, self.audit.record
-        self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
+        self.traces = Traces.of(settings, stores.traces, stores.sight, self.index, lambda: self.settings.trace_days)
         self.reuse = Reuse(
             stores.cases, self.index, self._suggester, committed=COMMITTED_PAIRS, delta=settings.cbr_delta
         )
@@ -314,9 +342,6 @@ class App:
             critic=self.critic,
             tools=self.tools,
             prepare=self.mcp.refresh,
-            debates=debate_policy(settings.debate),
-            reads=reader.is_on(settings.reader),
-            policy=policy_of(settings.decision),
             grades=self.grades,
             admission=Admission.of(settings),
             recording=self.traces.recording(),
@@ -338,13 +363,11 @@ class App:
         self.pipeline = pipeline_type(settings.pipeline)(
             lambda: self.run, keep, self.retention.remember, self.personal_data.masked
         )
-        self.public_pipeline: Pipeline | None = None
-        if (public := self.public) is not None:
-            self.public_pipeline = pipeline_type(settings.pipeline)(
-                lambda: public.restricted(self.run),
-                None if keep is None else lambda trace: self.traces.keep(trace.without_text()),
-                mask=self.personal_data.masked,
-            )
+        self.public_pipeline = pipeline_type(settings.pipeline)(
+            self._public_run,
+            None if keep is None else lambda trace: self.traces.keep(trace.without_text()),
+            mask=self.personal_data.masked,
+        )
         self.replays = Replays(
             self.traces,
             lambda: self.run,
@@ -359,7 +382,7 @@ class App:
             self.index,
             self.engine,
             self.pipeline,
-            default=budget(settings),
+            default=lambda: budget(self.settings),
             review=self.review,
             record=record,
         )
@@ -939,7 +962,7 @@ class App:
 
         Callers without a key, who all have the same owner, get it from a pipeline that keeps and learns nothing.
         """
-        if self.public_pipeline is not None and options.get("owner") == OWNER:
+        if options.get("owner") == OWNER:
             return await self.public_pipeline.execute(
                 request, scope=scope, models=models, debate_allowed=False, **options
             )

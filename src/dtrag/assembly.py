@@ -46,7 +46,7 @@ from dtrag.adapters.postgres.stores.vectors import PostgresImagined, PostgresVec
 from dtrag.adapters.rerankers import models as rerankers
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.core.access.egress import allowed_hosts
-from dtrag.core.access.scope import filter_keys
+from dtrag.core.access.scope import Grant, filter_keys
 from dtrag.core.access.sign_in import SignInFile
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.job import Lease
@@ -55,7 +55,6 @@ from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.judges import CheckerJudge, LexicalJudge, ModelJudge
 from dtrag.governance.api_keys import Keys
-from dtrag.governance.public_access import public_grant
 from dtrag.governance.sign_in import SignIn
 from dtrag.ingestion.vectors import VECTORS
 from dtrag.jobs.queue import Jobs
@@ -88,8 +87,10 @@ from dtrag.tools.mcp import McpTools
 from dtrag.tools.registry import ToolRegistry
 
 
-def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> Stores:
-    """All stores. None of them connects before it is used."""
+def open_stores(
+    settings: Settings, database: Database, analyzer: Analyzer, public: Callable[[], Grant | None] = lambda: None
+) -> Stores:
+    """All stores. None of them connects before it is used. `public`: the branches of callers without a key."""
     review, sight = PostgresReview(database), PostgresDocumentVisibility(database)
     return Stores(
         index_settings=PostgresIndexSettings(database),
@@ -105,7 +106,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         taxonomy=PostgresTaxonomy(
             database,
             lambda text: [term_id(term) for term in analyzer.terms(text)],
-            public_grant(settings.public),
+            public,
             Grades.parse(settings.grades),
         ),
         agents=PostgresAgents(database),

@@ -432,6 +432,7 @@ async def _apply(settings: Settings, database: Database, target: _Target, plan: 
         await connection.execute(statements["revoke_keys"], {"ids": list(plan.keys), "now": datetime.now(UTC)})
         await connection.execute(statements["forget_sessions"])
         await connection.execute(statements["end_jobs"])
+        closed = await fetch_row(connection, statements["close_public"])
     writer = PostgresWriter(database)
     await writer.recover()
     for document_id in plan.documents:
@@ -450,6 +451,8 @@ async def _apply(settings: Settings, database: Database, target: _Target, plan: 
     await _record(settings, database, "database.restore", details=details)
     await _record(settings, database, "keys.revoke", plan.keys)
     await _record(settings, database, "documents.delete", plan.documents)
+    if closed is not None:
+        await _record(settings, database, "settings.unset", details={"restored": True, "public": closed["public"]})
 
 
 async def _continue_log(database: Database, target: _Target, number: int) -> None:

@@ -56,6 +56,10 @@ class Advice(Enum):
         "Review them with: dtrag taxonomy preview {version}; accept it with --accept-lowering.",
         "Review them with: GET /taxonomy/{version}/preview; accept it with accept_lowering.",
     )
+    ACCEPT_PUBLIC = (
+        "See it with --dry-run; accept it with --accept-widening.",
+        "See it with dry_run; accept it with accept_widening.",
+    )
     LIST_TRACES = "`dtrag trace --list 20` shows the newest.", "`GET /traces` shows the newest."
     LIST_TOOLS = "`dtrag tools list` shows all tools.", "`GET /tools` shows all tools."
     REVIEW_TOOL = (

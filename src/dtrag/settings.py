@@ -1,8 +1,9 @@
 """Settings and feature flags, each declared once with its help. The only module that reads the environment.
 
-`Settings.load()` reads the environment and the files of `setting_files.py` once; its result is immutable. Flags are
-read live, so that a change takes effect on the next request (`flag("...")`). `dtrag settings` and
-docs/reference/settings.md come from the tables.
+`Settings.load()` reads the environment and the files of `setting_files.py` once; its result is immutable. Settings that
+administrators may change are stored in the database (`governance/changed_settings.py`). Flags are read live, so that a
+change takes effect on the next request (`flag("...")`). `dtrag settings` and docs/reference/settings.md come from the
+tables.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import string
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
+from dtrag.core.response import response
 from dtrag.errors import InvalidInput
 from dtrag.setting_files import Known, no_setting, setting_files
 
@@ -35,9 +38,63 @@ def default_data_dir() -> Path:
     return Path(platformdirs.user_data_dir("dtrag", appauthor=False))
 
 
-def _setting(default: Any, help: str, *, secret: bool = False, address: bool = False, also: str = "") -> Any:  # noqa: A002
+@dataclass(frozen=True, slots=True)
+class Changeable:
+    """How a setting may be changed while services run."""
+
+    __pydantic_config__ = response()
+
+    kind: Literal["number", "choice", "text", "colour", "branches"]
+    """Kind of the value: branches are paths separated by commas, or * for all; a colour is such as #7a1f3d."""
+    least: float = 0
+    """The smallest number."""
+    most: float = 1_000_000_000_000
+    """The largest number, or the most characters of a text."""
+    choices: tuple[str, ...] = ()
+    """The values of a choice."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise `InvalidInput` for a value that it may not have. Paths of branches are checked where they are used."""
+        if self.kind == "number" and not self.least <= value <= self.most:
+            expected = f"from {self.least:g} to {self.most:,.15g}"
+        elif self.kind == "choice" and value not in self.choices:
+            expected = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+        elif self.kind == "colour" and value and not _is_colour(value):
+            expected = "# and six hexadecimal digits, such as #7a1f3d"
+        elif self.kind == "text" and len(value) > self.most:
+            raise InvalidInput(f"{variable_of(name)} has {len(value)} characters: shorten it to {self.most:g}.")
+        else:
+            return
+        shown = repr(value[:40]) if isinstance(value, str) else f"{value:g}"
+        raise InvalidInput(f"{variable_of(name)} is {shown}, but must be {expected}.")
+
+
+def _is_colour(text: str) -> bool:
+    return len(text) == 7 and text[0] == "#" and set(text[1:]) <= set(string.hexdigits)
+
+
+_PER_MINUTE = Changeable("number", least=1, most=1_000_000)
+_PER_DAY = Changeable("number")
+_DAYS = Changeable("number", most=36_500)
+_ON_OR_OFF = Changeable("choice", choices=("on", "off"))
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def _setting(
+    default: Any,
+    help: str,  # noqa: A002
+    *,
+    secret: bool = False,
+    address: bool = False,
+    also: str = "",
+    changeable: Changeable | None = None,
+) -> Any:
     """`address` is shown without credentials; `also` is another environment variable, which other programs use too."""
-    metadata = {"help": help, "secret": secret, "address": address, "also": also}
+    metadata = {"help": help, "secret": secret, "address": address, "also": also, "changeable": changeable}
     if callable(default):
         return field(default_factory=default, metadata=metadata, repr=not secret)
     return field(default=default, metadata=metadata, repr=not secret)
@@ -183,36 +240,44 @@ class Settings:
     )
     max_upload_mb: int = _setting(64, "Larger uploads over HTTP are refused, in MiB.")
     agent_tokens_per_day: int = _setting(
-        2_000_000, "Tokens that the models of an agent may use per day (UTC), unless its manifest sets another limit."
+        2_000_000,
+        "Tokens that the models of an agent may use per day (UTC), unless its manifest sets another limit.",
+        changeable=_PER_DAY,
     )
     agent_krw_per_day: int = _setting(
-        10_000, "Won that the models of an agent may cost per day (UTC), unless its manifest sets another limit."
+        10_000,
+        "Won that the models of an agent may cost per day (UTC), unless its manifest sets another limit.",
+        changeable=_PER_DAY,
     )
     decision: str = _setting(
         "balanced",
         "How sure an answer must be: careful (a wrong answer costs three times as much), balanced, eager (a third).",
+        changeable=Changeable("choice", choices=("careful", "balanced", "eager")),
     )
     review_below: float = _setting(
         0.0,
         "Answers with a lower confidence wait in the review queue, from 0 (off) to 1; agents have a threshold of their "
         "own.",
+        changeable=Changeable("number", most=1),
     )
     reader: str = _setting(
         "on",
         "on or off: whether the language model reads the first six passages, puts those that answer first and helps to "
         "decide, before an answer is composed (one more call of DTRAG_LLM).",
+        changeable=_ON_OR_OFF,
     )
     debate: str = _setting(
         "always",
         "While FEATURE_DEBATE_MODE is on: always, or auto (only for answers of doubtful confidence: a debate takes "
         "five model calls).",
+        changeable=Changeable("choice", choices=("always", "auto")),
     )
     audit: str = _setting("all", "What the audit log records: all, changes (with refusals, without reads), or off.")
     traces: str = _setting(
         "all",
         "Which runs of the pipeline leave a trace: all, errors (only where something failed or was degraded), or off.",
     )
-    trace_days: int = _setting(30, "Days that traces are kept; 0 for no limit.")
+    trace_days: int = _setting(30, "Days that traces are kept; 0 for no limit.", changeable=_DAYS)
     trace_text: str = _setting(
         "off", "on or off: whether traces contain questions, answers, prompts and replies besides times and counts."
     )
@@ -222,7 +287,9 @@ class Settings:
         "answer-key of the data folder, made when it is first needed. Services of one database need the same.",
         secret=True,
     )
-    conversation_days: int = _setting(90, "Days that a conversation is kept after its last question; 0 for no limit.")
+    conversation_days: int = _setting(
+        90, "Days that a conversation is kept after its last question; 0 for no limit.", changeable=_DAYS
+    )
     rate_per_minute: int = _setting(
         600, "Requests per minute of a key over HTTP, unless the key was created with another rate."
     )
@@ -230,6 +297,7 @@ class Settings:
         "",
         "Branches that callers without a key may search, ask about and read, as paths separated by commas; * for all "
         "categories, not set: none (docs/how-to/public-access.md).",
+        changeable=Changeable("branches"),
     )
     grades: str = _setting(
         "O,S,C", "Grades that branches of the category tree may have, the lowest first, separated by commas."
@@ -240,23 +308,38 @@ class Settings:
         "http://127.0.0.1:11434/v1=C; web_search=O. Every other one gets texts of the lowest grade only "
         "(docs/how-to/grades.md).",
     )
-    public_rate_per_minute: int = _setting(120, "Requests per minute from one address without a key.")
-    public_rate_in_all: int = _setting(600, "Requests per minute of all callers without a key together.")
+    public_rate_per_minute: int = _setting(
+        120, "Requests per minute from one address without a key.", changeable=_PER_MINUTE
+    )
+    public_rate_in_all: int = _setting(
+        600, "Requests per minute of all callers without a key together.", changeable=_PER_MINUTE
+    )
     public_tokens_per_day: int = _setting(
-        500_000, "Tokens that language models may use per day (UTC) for answers to callers without a key."
+        500_000,
+        "Tokens that language models may use per day (UTC) for answers to callers without a key.",
+        changeable=_PER_DAY,
     )
     public_krw_per_day: int = _setting(
-        5_000, "Won that language models may cost per day (UTC) for answers to callers without a key."
+        5_000,
+        "Won that language models may cost per day (UTC) for answers to callers without a key.",
+        changeable=_PER_DAY,
     )
     sign_in: Path | None = _setting(
         None, "File of the identity providers that people sign in with, in TOML (docs/how-to/sign-in.md)."
     )
-    page_name: str = _setting("", "Name of the service on its web page; not set: dtrag.")
-    page_greeting: str = _setting("", "Text above the first question on the web page, shown to everybody who may ask.")
+    page_name: str = _setting(
+        "", "Name of the service on its web page; not set: dtrag.", changeable=Changeable("text", most=60)
+    )
+    page_greeting: str = _setting(
+        "",
+        "Text above the first question on the web page, shown to everybody who may ask.",
+        changeable=Changeable("text", most=400),
+    )
     page_colour: str = _setting(
         "",
         "Colour of links and buttons of the web page, such as #7a1f3d. The page makes it darker or lighter where the "
         "contrast needs it.",
+        changeable=Changeable("colour"),
     )
     page_examples: Path | None = _setting(
         None,
@@ -397,6 +480,8 @@ class Settings:
     workers: int = _setting(1, "Processes of `dtrag up` that serve requests, at least 1.")
     log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr.")
     log_format: str = _setting("auto", "Format of log lines: json, text, or auto (text on a terminal, JSON otherwise).")
+    set_at_start: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """The names of those that were set where the process was started, perhaps to their default. No setting itself."""
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
@@ -406,24 +491,38 @@ class Settings:
         """
         values: dict[str, Any] = {}
         consulted = sources(environ, overrides)
-        for declared in fields(cls):
+        for declared in declarations():
             for source in consulted:
                 if written := source.values.get(declared.name):
                     values[declared.name] = _convert(written, str(declared.type))
                     break
-        return cls(**values)
+        return cls(**values, set_at_start=frozenset(values))
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether the setting was set where the process was started: what is stored for it has no effect."""
+        return name in self.set_at_start or getattr(self, name) != getattr(Settings(), name)
+
+    def with_stored(self, values: Mapping[str, Any]) -> Settings:
+        """The settings with these values for those that are not fixed."""
+        return replace(self, **{name: value for name, value in values.items() if not self.is_fixed(name)})
+
+    def check(self) -> None:
+        """Raise `InvalidInput` when a changeable setting has a value that it may not have."""
+        for declared in declarations():
+            if (changeable := declared.metadata["changeable"]) is not None:
+                changeable.check(declared.name, getattr(self, declared.name))
 
     def rows(self) -> list[SettingRow]:
         """Name, environment variable, value, default flag and help of each setting, without secrets and credentials."""
         rows: list[SettingRow] = []
-        for declared in fields(self):
+        for declared in declarations():
             value = getattr(self, declared.name)
             factory = declared.default_factory
             default = declared.default if factory is MISSING else factory()
             rows.append(
                 {
                     "name": declared.name,
-                    "environment": PREFIX + declared.name.upper(),
+                    "environment": variable_of(declared.name),
                     "value": _shown(declared, value),
                     "default": str(default) if isinstance(default, Path) else default,
                     "is_default": value == default,
@@ -432,6 +531,27 @@ class Settings:
                 }
             )
         return rows
+
+
+def declarations() -> tuple[Field[Any], ...]:
+    """The declaration of each setting; its metadata are the arguments of `_setting`."""
+    return tuple(each for each in fields(Settings) if each.metadata)
+
+
+def changeable_settings() -> dict[str, Changeable]:
+    """The settings that administrators may change while services run."""
+    return {each.name: each.metadata["changeable"] for each in declarations() if each.metadata["changeable"]}
+
+
+def changed_value(name: str, value: object) -> Any:
+    """The value of a changeable setting, as it is written in the environment or in JSON. Raises `InvalidInput`."""
+    [declared] = [each for each in declarations() if each.name == name]
+    written = " ".join(str(value).split())
+    if not written.isprintable():
+        raise InvalidInput(f"{variable_of(name)} has characters that cannot be shown: leave them out.")
+    converted = _convert(WrittenValue(written, variable_of(name)), str(declared.type))
+    declared.metadata["changeable"].check(name, converted)
+    return converted
 
 
 def _shown(declared: Field[Any], value: Any) -> Any:
@@ -477,14 +597,14 @@ NOT_IN_PROJECT = frozenset(
 
 def sources(environ: Mapping[str, str] | None, overrides: Mapping[str, Any]) -> list[SettingSource]:
     """Where settings are set, the first one takes precedence; with `environ` no files. Raises `InvalidInput`."""
-    declared = fields(Settings)
+    declared = declarations()
     names = {each.name for each in declared}
     if unknown := overrides.keys() - names:
         raise InvalidInput(no_setting(min(unknown), names))
     variables = os.environ if environ is None else environ
     own: dict[str, WrittenValue] = {}
     for each in declared:
-        for variable in (PREFIX + each.name.upper(), each.metadata["also"]):
+        for variable in (variable_of(each.name), each.metadata["also"]):
             if variables.get(variable):
                 own.setdefault(each.name, WrittenValue(variables[variable], variable))
     options = {name: WrittenValue(value, name) for name, value in overrides.items() if value is not None}
@@ -518,10 +638,12 @@ class ExplainedRow(SettingRow):
     sources: list[SourceRow]
 
 
-def explained(**overrides: Any) -> list[ExplainedRow]:
-    """The settings as `Settings.load(**overrides)` returns them, with their sources. Raises `InvalidInput`."""
-    consulted, explanations = sources(None, overrides), list[ExplainedRow]()
-    for declared, row in zip(fields(Settings), Settings.load(**overrides).rows(), strict=True):
+def explained(stored: Mapping[str, Any], **overrides: Any) -> list[ExplainedRow]:
+    """The settings as `Settings.load(**overrides)` returns them, with what is stored in the database, and their
+    sources. Raises `InvalidInput`."""
+    in_database = {name: WrittenValue(value, name) for name, value in stored.items()}
+    consulted, explanations = [*sources(None, overrides), SettingSource("stored", in_database)], list[ExplainedRow]()
+    for declared, row in zip(declarations(), Settings.load(**overrides).with_stored(stored).rows(), strict=True):
         written = [(source, source.values.get(declared.name)) for source in consulted]
         shown: list[SourceRow] = [
             {"name": source.name, "file": source.file, "value": str(_shown(declared, text.value)) if text else None}
@@ -534,7 +656,7 @@ def explained(**overrides: Any) -> list[ExplainedRow]:
 
 def unknown_variables() -> list[str]:
     """Variables of the environment that are named as settings and are none: misspelt, or of another version."""
-    known = {CONFIG} | {PREFIX + declared.name.upper() for declared in fields(Settings)} | {name for name, _ in LIVE}
+    known = {CONFIG} | {variable_of(declared.name) for declared in declarations()} | {name for name, _ in LIVE}
     return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
 
 
@@ -557,9 +679,10 @@ def usual_key(provider: str) -> str | None:
 
 def environment_of(settings: Settings) -> dict[str, str]:
     """The environment of a child process that has the same settings: it reads no files."""
-    own = {row["environment"]: getattr(settings, row["name"]) for row in settings.rows() if not row["is_default"]}
-    names = {PREFIX + declared.name.upper() for declared in fields(settings)}
-    names |= {declared.metadata["also"] for declared in fields(settings)}
+    own = {
+        variable_of(each.name): getattr(settings, each.name) for each in declarations() if settings.is_fixed(each.name)
+    }
+    names = {variable_of(each.name) for each in declarations()} | {each.metadata["also"] for each in declarations()}
     others = {name: value for name, value in os.environ.items() if name not in names}
     return {**others, CONFIG: "none", **{name: str(value) for name, value in own.items() if value is not None}}
 
@@ -703,8 +826,8 @@ def answer_settings(settings: Settings) -> dict[str, str]:
     Two processes on one data folder with the same digests return the same answers. Digests, because some are secret.
     """
     values: dict[str, object] = {
-        PREFIX + declared.name.upper(): getattr(settings, declared.name)
-        for declared in fields(settings)
+        variable_of(declared.name): getattr(settings, declared.name)
+        for declared in declarations()
         if declared.name not in _OF_THE_PROCESS
     }
     values |= {f"FEATURE_{declared.name.upper()}": flag(declared.name) for declared in FLAGS}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.delivery.api.presentation import MAX_EXAMPLES, MAX_GREETING, MAX_NAME, MAX_QUESTION, Presentation
+from dtrag.delivery.api.presentation import MAX_EXAMPLES, MAX_QUESTION, Presentation
 from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
@@ -101,8 +101,8 @@ async def test_settings_reach_a_caller_without_a_key(houses: Databases, tmp_path
         {"page_colour": "red"},
         {"page_colour": "#12345"},
         {"page_colour": "#1234567"},
-        {"page_name": "n" * (MAX_NAME + 1)},
-        {"page_greeting": "g" * (MAX_GREETING + 1)},
+        {"page_name": "n" * 61},
+        {"page_greeting": "g" * 401},
     ],
 )
 def test_settings_that_the_page_cannot_show_are_refused(wrong: dict[str, str]) -> None:

@@ -12,7 +12,6 @@ import pytest_asyncio
 
 from dtrag.core.access.api_key import new_secret
 from dtrag.errors import Conflict, InvalidInput
-from dtrag.governance import public_access
 from dtrag.governance.public_access import OWNER, SPENT, public_grant
 from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
@@ -240,13 +239,16 @@ async def test_all_categories_are_public_without_the_documents_that_have_none(ho
         assert added.status_code == 201
         everything = (await admin.get("/documents")).json()["documents"]
         seen = (await anyone.get("/documents")).json()["documents"]
-        assert {row["document_id"] for row in seen} == {
-            row["document_id"] for row in everything if row["taxonomy_path"]
-        } != {row["document_id"] for row in everything}
+        assert (
+            {row["document_id"] for row in seen}
+            == {row["document_id"] for row in everything if row["taxonomy_path"]}
+            != {row["document_id"] for row in everything}
+        )
         assert (await anyone.get("/session")).json()["scope"] == ["*"]
         found = (await anyone.post("/search", json={"query": CANARY})).json()["results"]
         assert [row["taxonomy_path"] for row in found] == [["HR", "Salary"]]
-        assert {tuple(row["path"]) for row in (await anyone.get("/overview")).json()["branches"]} >= {("AI",), ("학사",)}
+        branches = (await anyone.get("/overview")).json()["branches"]
+        assert {tuple(row["path"]) for row in branches} >= {("AI",), ("학사",)}
         assert (await anyone.post("/ask", json={"question": QUESTION})).status_code == 200
         [pay] = [row["document_id"] for row in seen if row["taxonomy_path"] == ["HR", "Salary"]]
         sights = (await admin.get(f"/documents/{pay}/who")).json()["sights"]
@@ -263,6 +265,5 @@ def test_a_setting_that_names_no_paths_is_refused(text: str) -> None:
 
 @each("name", ["public_rate_per_minute", "public_rate_in_all"])
 def test_a_rate_is_at_least_one(name: str) -> None:
-    settings = Settings.load(environ={}, public="AI", **{name: 0})
     with pytest.raises(InvalidInput, match=name.upper()):
-        public_access.PublicAccess.of(settings, None)  # type: ignore[arg-type]
+        Settings.load(environ={}, public="AI", **{name: 0}).check()

@@ -171,6 +171,8 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/keys"): Described("admin", sent={"name": "", "role": "reader"}, own=422, whole_tree=True),
     ("DELETE", "/keys/{name:path}"): Described("admin", own=404, whole_tree=True),
     ("GET", "/settings"): Described("admin", whole_tree=True),
+    ("PUT", "/settings/{name}"): Described("admin", sent={"value": "eager"}, own=404, whole_tree=True),
+    ("DELETE", "/settings/{name}"): Described("admin", own=404, whole_tree=True),
     ("GET", "/statements/{language}"): Described("browse"),
     ("GET", "/metrics"): Described("read", whole_tree=True),
     ("GET", "/docs"): Described("read"),

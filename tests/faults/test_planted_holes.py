@@ -52,6 +52,8 @@ WITHOUT_SCOPE: dict[Route, str] = {
     "POST /evaluations": "stores a job, which runs with the access that its maker has then",
     "POST /tools/{name}/approve": "tools of MCP servers, of which the worlds have none",
     "DELETE /tools/{name}/approve": "as above",
+    "PUT /settings/{name}": "changes a setting; that of the public branches is fixed in the worlds",
+    "DELETE /settings/{name}": "removes a stored value, and shows nothing",
 }
 """Routes on which a forgotten scope shows nothing, with reasons. On every other route it has to be found."""
 

@@ -77,6 +77,8 @@ async def test_an_empty_target_gets_everything_but_valid_keys(
     async with open_app(settings) as app:
         await add_texts(app, TEXTS, "Kitchen")
         await app.keys.create("kim")
+        await app.changed_settings.set("public", "Kitchen", accept_widening=True)
+        await app.changed_settings.set("decision", "careful")
         await app.queue_upload([Source(tmp_path.parent / "waits.md", "waits.md", "upload:waits.md")])
         report = await backups.make(settings, tmp_path / "backup")
         head = (await app.audit.verify()).head
@@ -95,9 +97,11 @@ async def test_an_empty_target_gets_everything_but_valid_keys(
         assert [key.state(key.created_at) for key in await app.keys.every()] == ["revoked"]
         verdict = await app.audit.verify(report.manifest.audit_head)
         assert verdict.ok
-        newest = await app.audit.newest(limit=2)
-        assert [row.entry.action for row in newest] == ["keys.revoke", "database.restore"]
-        assert newest[1].entry.details["backup"] == report.manifest.backup_id
+        newest = await app.audit.newest(limit=3)
+        assert [row.entry.action for row in newest] == ["settings.unset", "keys.revoke", "database.restore"]
+        assert newest[0].entry.details["public"] == "Kitchen"
+        assert newest[2].entry.details["backup"] == report.manifest.backup_id
+        assert (app.public, app.settings.decision) == (None, "careful"), "what is public is decided again"
         assert await app.jobs.counts() == []  # what they would write may have been deleted since
         assert report.manifest.audit_number + 1 == head.number  # the line of the backup itself
     databases.store(target).assert_whole()

@@ -43,7 +43,7 @@ class Clock:
 
 def kept(app: App, clock: Clock, days: int = 90) -> Conversations:
     store, sight = PostgresConversations(app.database), PostgresDocumentVisibility(app.database)
-    return Conversations(store, sight, app.index, days=days, now=clock, monotonic=clock.passed)
+    return Conversations(store, sight, app.index, days=lambda: days, now=clock, monotonic=clock.passed)
 
 
 async def branch(app: App, key: Caller, *paths: str) -> Caller:

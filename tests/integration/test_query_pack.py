@@ -143,7 +143,7 @@ async def test_own_entries_of_the_lexicon_apply_to_the_next_reading(stores: Stor
 
     built_in = await official()
     own = as_stored([LexiconEntry(1, ("벨루가",), ("등록금",))], 2)
-    assert await stores.index_settings.replace_lexicon(own, None)
+    assert await stores.index_settings.replace("lexicon", own, None)
     assert set(await official()) - set(built_in) == {"등록금"}
-    assert await stores.index_settings.replace_lexicon(as_stored([], 2), own)
+    assert await stores.index_settings.replace("lexicon", as_stored([], 2), own)
     assert await official() == built_in

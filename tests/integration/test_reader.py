@@ -18,7 +18,6 @@ from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope
 from dtrag.core.chat import Message
 from dtrag.core.statements import text_of
-from dtrag.errors import InvalidInput
 from dtrag.pipeline import reader, steps
 from dtrag.pipeline.retrieve import step2_retrieve
 from dtrag.pipeline.run_context import Run
@@ -332,9 +331,3 @@ async def test_tokens_are_streamed_and_what_was_read_is_charged(app: App, server
     names = [data["name"] for name, data in events if name == "step"]
     assert names.index("retrieve") < names.index("read") < names.index("compose")
     assert len(charged) == 2 and all(charged)
-
-
-def test_the_setting_is_checked() -> None:
-    assert (reader.is_on("on"), reader.is_on("off")) == (True, False)
-    with pytest.raises(InvalidInput, match="DTRAG_READER"):
-        reader.is_on("yes")

@@ -55,11 +55,12 @@ def test_the_environment_wins_then_project_user_system_and_default(
     loaded = Settings.load(port=5)
     values = (loaded.port, loaded.workers, loaded.pool_size, loaded.cache_size, loaded.min_free_mb, loaded.max_file_mb)
     assert values == (5, 4, 3, 2, 1, 512)
-    rows = {row["name"]: row for row in explained(port=5)}
-    assert [source["value"] for source in rows["port"]["sources"]] == ["5", "4", "3", "2", "1"]
+    rows = {row["name"]: row for row in explained({}, port=5)}
+    assert [source["value"] for source in rows["port"]["sources"]] == ["5", "4", "3", "2", "1", None]
     decisive = [rows[name]["source"] for name in ("port", "workers", "pool_size", "cache_size", "min_free_mb")]
     assert decisive == ["option", "environment", "project", "user", "system"]
-    assert [Path(source["file"]) for source in rows["port"]["sources"][2:]] == [files.project, files.user, files.system]
+    paths = [Path(source["file"]) for source in rows["port"]["sources"][2:5]]
+    assert paths == [files.project, files.user, files.system]
     assert rows["max_file_mb"]["source"] == "default"
     assert Settings.load(environ={}) == Settings(), "with an environment of its own, no file is read"
 

@@ -11,10 +11,21 @@ import pytest
 
 from dtrag import settings as module
 from dtrag.errors import InvalidInput
-from dtrag.settings import FLAGS, Flag, Settings, answer_settings, default_data_dir, environment_of, flag
+from dtrag.settings import (
+    FLAGS,
+    Flag,
+    Settings,
+    answer_settings,
+    changeable_settings,
+    changed_value,
+    declarations,
+    default_data_dir,
+    environment_of,
+    flag,
+)
 from tests.cases import each
 
-NAMES = [declared.name for declared in dataclasses.fields(Settings)]
+NAMES = [declared.name for declared in declarations()]
 
 
 def test_without_an_environment_there_are_defaults() -> None:
@@ -174,3 +185,44 @@ def test_what_decides_about_answers_is_compared_and_how_the_process_works_is_not
             now = answer_settings(Settings.load({}))
             assert {changed for changed in usual if usual[changed] != now[changed]} == {name}
     assert {row["name"] for row in Settings().rows()} >= module._OF_THE_PROCESS
+
+
+WRONG: dict[str, list[Any]] = {
+    "number": ["-1", "many", "nan", "1e30", True, 1.5e30],
+    "choice": ["perhaps", ""],
+    "colour": ["red", "#12345", "#1234567"],
+    "text": ["n" * 401, "a\x00b", "a\ud800b"],
+    "branches": ["a\x07b"],
+}
+
+
+@each("name", sorted(changeable_settings()))
+def test_a_changed_value_is_checked_as_that_of_the_environment(name: str) -> None:
+    declared, default = changeable_settings()[name], getattr(Settings(), name)
+    assert changed_value(name, default) == default
+    assert type(changed_value(name, str(default))) is type(default)
+    for value in WRONG[declared.kind]:
+        with pytest.raises(InvalidInput, match=f"DTRAG_{name.upper()}"):
+            changed_value(name, value)
+    if declared.kind == "number":
+        for edge in (declared.least, declared.most):
+            assert changed_value(name, f"{edge:.0f}") == edge
+    if declared.kind != "branches":  # they are checked where they are used
+        wrong: Any = {name: -1 if declared.kind == "number" else "#" * 500}
+        with pytest.raises(InvalidInput):
+            dataclasses.replace(Settings(), **wrong).check()
+
+
+def test_secrets_addresses_and_where_data_goes_cannot_be_changed() -> None:
+    declared = {each.name: each.metadata for each in declarations()}
+    assert not any(declared[name]["secret"] or declared[name]["address"] for name in changeable_settings())
+    assert not changeable_settings().keys() & {"grade_limits", "llm", "trace_text", "audit", "data_dir", "host", "pii"}
+
+
+def test_what_was_set_at_the_start_has_precedence_over_what_is_stored() -> None:
+    stored = {"decision": "eager", "trace_days": 5, "review_below": 0.5}
+    environ = {"DTRAG_DECISION": "balanced", "DTRAG_TRACE_DAYS": "7"}
+    for settings in (Settings.load(environ), Settings.load(environment_of(Settings.load(environ)))):
+        in_use = settings.with_stored(stored)
+        assert (in_use.decision, in_use.trace_days, in_use.review_below) == ("balanced", 7, 0.5)
+    assert dataclasses.replace(Settings(), decision="careful").with_stored(stored).decision == "careful"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypedDict, Unpack
 
@@ -88,7 +88,7 @@ class Agents:
         engine: HybridSearchEngine,
         pipeline: Pipeline,
         *,
-        default: Budget,
+        default: Callable[[], Budget],
         review: ReviewQueue,
         record: Recorder = unrecorded,
     ):
@@ -304,10 +304,10 @@ class Agents:
 
     def budget(self, agent: Agent) -> Budget:
         """The agent's limits per day: those of its manifest, else those of the settings."""
-        own = agent.manifest.budgets
+        own, default = agent.manifest.budgets, self._default()
         return Budget(
-            tokens=self._default.tokens if own.tokens_per_day is None else own.tokens_per_day,
-            krw=self._default.krw if own.krw_per_day is None else own.krw_per_day,
+            tokens=default.tokens if own.tokens_per_day is None else own.tokens_per_day,
+            krw=default.krw if own.krw_per_day is None else own.krw_per_day,
         )
 
     async def spending(self, agent: Agent) -> Spending:

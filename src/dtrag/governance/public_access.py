@@ -33,7 +33,7 @@ def public_grant(branches: str) -> Grant | None:
     try:
         anchors = tuple(Anchor(CategoryPath.parse(path), None) for path in paths)
     except InvalidInput as error:
-        raise InvalidInput(f"DTRAG_PUBLIC lists paths of categories, separated by commas, or is * for all. {error}") from error
+        raise InvalidInput(f"DTRAG_PUBLIC is * or paths of categories, separated by commas. {error}") from error
     return Grant(anchors) if anchors else None
 
 
@@ -41,9 +41,6 @@ class PublicAccess:
     """What callers without a key may do, all of whom are the same caller."""
 
     def __init__(self, grant: Grant, settings: Settings, store: PublicSpendingStore) -> None:
-        for name in ("public_rate_per_minute", "public_rate_in_all"):
-            if getattr(settings, name) < 1:
-                raise InvalidInput(f"DTRAG_{name.upper()} is a number of requests per minute, at least 1.")
         self.grant = grant
         self.per_address, self.in_all = settings.public_rate_per_minute, settings.public_rate_in_all
         self._budget = Budget(settings.public_tokens_per_day, float(settings.public_krw_per_day))

@@ -72,13 +72,11 @@ class Review:
         classifier: Classifier,
         record: Recorder = unrecorded,
         *,
-        review_below: float = 0.0,
+        review_below: Callable[[], float],
         cases: AnswersReviewed | None = None,
         feedback_by: FeedbackBy = _no_feedback,
         answer_of: TextOf = no_text,
     ):
-        if not 0.0 <= review_below <= 1.0:
-            raise InvalidInput(f"DTRAG_REVIEW_BELOW is {review_below:g}, but must be from 0 (off) to 1.")
         self._review_below = review_below
         self._cases = cases
         self._feedback_by = feedback_by
@@ -197,13 +195,14 @@ class Review:
 
         A full disk is logged, and the answer is returned without a review.
         """
-        if response.unfinished or response.confidence >= self._review_below:
+        limit = self._review_below()
+        if response.unfinished or response.confidence >= limit:
             return False
         reason = stated(
             "review_below",
             "The confidence {confidence} is below the limit {limit}.",
             confidence=f"{response.confidence:.2f}",
-            limit=f"{self._review_below:.2f}",
+            limit=f"{limit:.2f}",
         )
         try:
             return await self.offer_answer(offered_answer(response, (reason,), as_of, asker), viewer)

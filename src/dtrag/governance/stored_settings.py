@@ -7,6 +7,7 @@ from typing import Any
 
 from dtrag.core import lexicon_entry
 from dtrag.core.answers import passage_confidence
+from dtrag.governance import changed_settings
 from dtrag.regulations.korean.lexicon_entries import unread
 
 KNOWN = frozenset(
@@ -20,6 +21,7 @@ KNOWN = frozenset(
         "rebuilding",
         passage_confidence.SETTING,
         lexicon_entry.SETTING,
+        changed_settings.SETTING,
     }
 )
 
@@ -39,5 +41,11 @@ def unused_settings(stored: Mapping[str, Any]) -> list[str]:
         notes.append(
             f"A later version of dtrag stored {parts:,} entries of the lexicon that this one cannot read; ignored "
             "here. Update dtrag."
+        )
+    changed = stored.get(changed_settings.SETTING) or {}
+    if unusable := sorted(changed.keys() - changed_settings.readable(changed).keys()):
+        notes.append(
+            f"Another version of dtrag stored values of {', '.join(unusable)} that this one cannot read; ignored here. "
+            "Update dtrag, or remove each with: dtrag config unset NAME"
         )
     return notes

@@ -61,7 +61,7 @@ class DocumentAccess:
         index: DocumentIndex,
         keys: KeyStore,
         agents: AgentStore,
-        public: Grant | None = None,
+        public: Callable[[], Grant | None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._index = index
@@ -94,11 +94,12 @@ class DocumentAccess:
             if _sees(Access((agent.grant,)), node, taxonomy)
             for branch in _branches(agent.grant, node, taxonomy)
         ]
-        if self._public is not None and _sees(Access((self._public,)), node, taxonomy):
-            branches = _branches(self._public, node, taxonomy)
+        public = self._public()
+        if public is not None and _sees(Access((public,)), node, taxonomy):
+            branches = _branches(public, node, taxonomy)
             sights += [Sight("public", "public", branch, role="public") for branch in branches]
         sights.sort(key=lambda sight: (sight.kind, sight.name, sight.id))
-        return Visibility(str(key), tuple(category), tuple(sights), without_keys=not keys and self._public is None)
+        return Visibility(str(key), tuple(category), tuple(sights), without_keys=not keys and public is None)
 
 
 def _sees(access: Access, node: int | None, taxonomy: Taxonomy) -> bool:

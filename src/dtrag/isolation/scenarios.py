@@ -555,6 +555,8 @@ REFUSED: dict[Route, Any] = {
     "POST /keys": {"name": "mine", "role": "admin"},
     "POST /tools/{name}/approve": {"fingerprint": "0" * 64},
     "DELETE /tools/{name}/approve": None,
+    "PUT /settings/{name}": {"value": "*", "accept_widening": True},
+    "DELETE /settings/{name}": None,
 }
 """Changes that only administrators of the whole tree may make, with bodies."""
 

@@ -35,7 +35,7 @@ MAX_LISTED = 1_000
 
 
 class Conversations:
-    """The conversations of one app. Those idle for more than `days` are deleted; 0 keeps all."""
+    """The conversations of one app. Those idle for more than `days()` are deleted; 0 keeps all."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Conversations:
         sight: DocumentVisibility,
         index: Index,
         *,
-        days: int,
+        days: Callable[[], int],
         record: Recorder = unrecorded,
         grades: Grades = Grades(),
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
@@ -164,15 +164,15 @@ class Conversations:
 
     async def tidy(self) -> int:
         """Delete expired conversations; returns their number."""
-        return await self._store.forget(self._since()) if self._days else 0
+        return await self._store.forget(self._since()) if self._days() else 0
 
     async def _tidy(self) -> None:
         """As `tidy`, but at intervals: expired conversations are not shown in the meantime either."""
-        if self._days and self._tidy_timer.due():
+        if self._days() and self._tidy_timer.due():
             await self.tidy()
 
     def _since(self) -> datetime.datetime:
-        return kept_since(self._now(), self._days)
+        return kept_since(self._now(), self._days())
 
     async def _graded(self, turns: Sequence[Turn]) -> list[Turn]:
         """The turns with the grades of their documents as they are placed now; a deleted one has the highest grade."""

@@ -17,7 +17,7 @@ from dtrag.core.answers.reasons import Decision
 from dtrag.core.chat import Message, boundary, fenced
 from dtrag.core.statements import stated
 from dtrag.destinations import Outgoing
-from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
+from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.generative import shown
 from dtrag.pipeline.question import is_greeting
@@ -68,13 +68,6 @@ _REASONS = {
         "The language model read the first passages, and none answers the question: these come nearest.",
     ),
 }
-
-
-def is_on(setting: str) -> bool:
-    """The value of DTRAG_READER. Raises `InvalidInput` for another one than on and off."""
-    if setting not in {"on", "off"}:
-        raise InvalidInput(f"DTRAG_READER is {setting[:20]!r}, but must be on or off.")
-    return setting == "on"
 
 
 def may_read(state: PipelineState) -> bool:

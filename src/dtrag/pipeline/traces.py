@@ -44,7 +44,7 @@ class Traces:
     """The traces of one app.
 
     `level`: all, errors (only runs in which something failed, timed out or was degraded) or off. Traces older than
-    `days` are deleted; 0 keeps all. With `text`, questions, answers, prompts and replies are stored as well.
+    `days()` are deleted; 0 keeps all. With `text`, questions, answers, prompts and replies are stored as well.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Traces:
         index: Index,
         *,
         level: str = "all",
-        days: int = 30,
+        days: Callable[[], int] = lambda: 30,
         text: bool = False,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
         monotonic: Callable[[], float] = time.monotonic,
@@ -76,12 +76,14 @@ class Traces:
         self._tidy_timer = TidyTimer(now, monotonic)
 
     @classmethod
-    def of(cls, settings: Settings, store: TraceStore, sight: DocumentVisibility, index: Index) -> Traces:
+    def of(
+        cls, settings: Settings, store: TraceStore, sight: DocumentVisibility, index: Index, days: Callable[[], int]
+    ) -> Traces:
         """The traces as configured. Raises `InvalidInput` for an invalid setting."""
         if settings.trace_text not in {"on", "off"}:
             raise InvalidInput(f"DTRAG_TRACE_TEXT is {settings.trace_text[:20]!r}, but must be on or off.")
         text = settings.trace_text == "on"
-        return cls(store, sight, index, level=settings.traces, days=settings.trace_days, text=text)
+        return cls(store, sight, index, level=settings.traces, days=days, text=text)
 
     @property
     def level(self) -> str:
@@ -161,7 +163,7 @@ class Traces:
 
     async def tidy(self) -> int:
         """Delete expired traces; returns their number."""
-        return await self._store.forget(self._since()) if self._days else 0
+        return await self._store.forget(self._since()) if self._days() else 0
 
     async def close(self) -> None:
         """Write the queued traces. Those that cannot be written are lost, which is logged."""
@@ -181,7 +183,7 @@ class Traces:
         if self._dropped:
             _LOG.warning("%d traces came faster than they could be written and were dropped", self._dropped)
             self._dropped = 0
-        if self._days and self._level != "off" and self._tidy_timer.due():
+        if self._days() and self._level != "off" and self._tidy_timer.due():
             await self.tidy()
 
     async def _write_batch(self, batch: list[Trace]) -> None:
@@ -198,7 +200,7 @@ class Traces:
             _LOG.error("%d traces could not be stored and are dropped", len(batch), exc_info=True)
 
     def _since(self) -> datetime.datetime:
-        return kept_since(self._now(), self._days)
+        return kept_since(self._now(), self._days())
 
     async def _visible(self, traces: Sequence[Trace], caller: Caller) -> list[Trace]:
         document_ids = _documents(traces)

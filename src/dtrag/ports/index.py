@@ -319,7 +319,7 @@ class IndexWriter(Protocol):
 
 
 class IndexSettings(Protocol):
-    """What the index was built with, its calibration, and the own entries of the lexicon.
+    """What the index was built with, its calibration, the own entries of the lexicon, and changed settings.
 
     All methods raise `DatabaseUnavailable`.
     """
@@ -342,8 +342,12 @@ class IndexSettings(Protocol):
     async def forget_calibration(self) -> bool:
         """Return to the shipped weights; whether there was a calibration."""
 
-    async def replace_lexicon(self, value: Mapping[str, Any], previous: Mapping[str, Any] | None) -> bool:
-        """Replace the own entries of the lexicon; False, without a change, when those stored are not `previous`."""
+    async def stored(self, name: str) -> Any:
+        """The value of a setting; None when it is not stored."""
+
+    async def replace(self, name: str, value: Mapping[str, Any], previous: Mapping[str, Any] | None) -> bool:
+        """Replace a setting, such as the own entries of the lexicon; False, without a change, when what is stored is
+        not `previous`."""
 
 
 class Parser(Protocol):

@@ -164,7 +164,7 @@ class OwnLexicon:
             if entries == present:
                 return result
             changed = as_stored(entries, number)
-            if await self._settings.replace_lexicon(changed, stored):
+            if await self._settings.replace(SETTING, changed, stored):
                 self._remember(changed)
                 return result
         raise Conflict("The lexicon is being changed by others at the moment. Nothing was changed; try again.")

@@ -152,11 +152,11 @@ class TestIndexSettings:
 
     async def test_the_lexicon_is_replaced_only_by_someone_who_read_it(self, stores: Stores) -> None:
         first, second = ({"next": 2, "entries": [{"number": 1, "spoken": [word]}]} for word in ("휴학", "복학"))
-        assert await stores.index_settings.replace_lexicon(first, None)
-        assert not await stores.index_settings.replace_lexicon(second, None)
+        assert await stores.index_settings.replace("lexicon", first, None)
+        assert not await stores.index_settings.replace("lexicon", second, None)
         assert (await stores.index.snapshot()).settings["lexicon"] == first
-        assert await stores.index_settings.replace_lexicon(second, first)
-        assert not await stores.index_settings.replace_lexicon(first, first)
+        assert await stores.index_settings.replace("lexicon", second, first)
+        assert not await stores.index_settings.replace("lexicon", first, first)
         await stores.index_settings.forget()
         assert (await stores.index.snapshot()).settings["lexicon"] == second
 
@@ -166,7 +166,7 @@ class TestIndexSettings:
         generations.append((await stores.index.snapshot()).generation)
         await stores.index_settings.store_calibration({})
         generations.append((await stores.index.snapshot()).generation)
-        await stores.index_settings.replace_lexicon({"entries": []}, None)
+        await stores.index_settings.replace("lexicon", {"entries": []}, None)
         generations.append((await stores.index.snapshot()).generation)
         await stores.index_settings.forget()
         generations.append((await stores.index.snapshot()).generation)

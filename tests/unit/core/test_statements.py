@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from dtrag.core.answers.replay import REASONS
 from dtrag.core.response import plain
 from dtrag.core.statements import Statement, stated, statement_in, statement_of, text_of
 from dtrag.delivery.texts import in_language_of, korean_settings, korean_statements
-from dtrag.settings import FLAGS, Settings
+from dtrag.settings import FLAGS, declarations
 
 ROOT = Path(__file__).parents[3]
 _STATED = re.compile(r'stated\(\s*(f?"[^"]+"[^,]*),')
@@ -109,7 +108,7 @@ def test_a_statement_in_another_language_keeps_its_english_text() -> None:
 
 
 def test_what_settings_mean_is_there_in_korean() -> None:
-    helps = {declared.name: declared.metadata["help"] for declared in fields(Settings)}
+    helps = {declared.name: declared.metadata["help"] for declared in declarations()}
     helps |= {declared.name: declared.help for declared in FLAGS}
     assert korean_settings().keys() == helps.keys()
     assert all(re.search("[가-힣]", text) for text in korean_settings().values())

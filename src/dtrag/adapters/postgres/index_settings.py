@@ -1,16 +1,16 @@
 """Settings kept in the index: the analyzer that it was built with, recorded once and compared at every start, the
-calibration of the confidence, and the own entries of the lexicon."""
+calibration of the confidence, the own entries of the lexicon, and settings that administrators changed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.adapters.postgres.database import Connection, Database, fetch, repeated
+from dtrag.adapters.postgres.database import Connection, Database, fetch, fetch_row, repeated
 from dtrag.adapters.postgres.queries import Lock, lock, queries
-from dtrag.core import lexicon_entry
 from dtrag.core.answers.passage_confidence import SETTING
 from dtrag.ports import check_identity
 
@@ -62,13 +62,19 @@ class PostgresIndexSettings:
             await connection.execute(queries("writing")["bump_generation"])
             return existed
 
-    async def replace_lexicon(self, value: Mapping[str, object], previous: Mapping[str, object] | None) -> bool:
-        """Replace the own entries; False, without a change, when those stored are not `previous`."""
+    async def stored(self, name: str) -> Any:
+        """The value of a setting; None when it is not stored."""
+        async with self._database.connection("search") as connection:
+            row = await fetch_row(connection, queries("index_settings")["setting"], {"name": name})
+        return None if row is None else row["value"]
+
+    async def replace(self, name: str, value: Mapping[str, object], previous: Mapping[str, object] | None) -> bool:
+        """Replace a setting; False, without a change, when what is stored is not `previous`."""
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, Lock.IDENTITY)
-            if (await _stored(connection)).get(lexicon_entry.SETTING) != previous:
+            if (await _stored(connection)).get(name) != previous:
                 return False
-            await _set(connection, lexicon_entry.SETTING, dict(value))
+            await _set(connection, name, dict(value))
             await connection.execute(queries("writing")["bump_generation"])
             return True
 

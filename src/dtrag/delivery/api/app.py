@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ from dtrag.delivery.api.routes import (
 )
 from dtrag.delivery.api.routes import settings as settings_routes
 from dtrag.delivery.api.routing import failures
+from dtrag.errors import DtragError
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.stored_settings import unused_settings
 from dtrag.isolation.runs import IsolationRuns
@@ -63,6 +64,7 @@ from dtrag.settings import Settings, unknown_variables
 _LOG = logging.getLogger(__name__)
 JSON_LIMIT = 1 << 20
 FORGET_EVERY_S = 600.0
+READ_SETTINGS_EVERY_S = 1.0
 """Maximum bytes of a JSON body; the longest question (10,000 characters) needs at most 60,000."""
 
 ABOUT = """Answers over an organisation's documents, with the passages that prove them.
@@ -92,6 +94,7 @@ KEYED_ROUTES = (
     audit.evaluation_router,
     keys.router,
     settings_routes.router,
+    settings_routes.change_router,
     page.docs_router,
     openai.router,
     responses.router,
@@ -209,7 +212,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.on_search = service.telemetry.searches.record
         service.opened.on_debate = service.telemetry.debates.record
         service.opened.tools.on_executed = service.telemetry.tools.record
-        for pipeline in filter(None, (service.opened.pipeline, service.opened.public_pipeline)):
+        for pipeline in (service.opened.pipeline, service.opened.public_pipeline):
             pipeline.on_answer = service.telemetry.pipeline.record
         service.opened.cases.on_suggestion = service.telemetry.cases.suggested
         service.opened.feedback.on_rating = service.telemetry.pipeline.rated
@@ -223,12 +226,14 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.uploads = upload_folder.path
         working = asyncio.create_task(service.opened.jobs.serve(service.uploads), name="jobs")
         forgetting = asyncio.create_task(_forget_deleted(service.opened), name="forget-deleted")
+        following = asyncio.create_task(_follow_settings(service.opened), name="follow-settings")
         try:
             yield
         finally:
             service.stopping = True
             await cancelled(working)
             await cancelled(forgetting)
+            await cancelled(following)
             await service.isolation.close()
             await asyncio.to_thread(upload_folder.close)
     service.opened = None
@@ -242,6 +247,14 @@ async def _forget_deleted(app: App) -> None:
             await app.forget_deleted()
         except Exception:  # noqa: BLE001 - the boundary: tried again
             _LOG.warning("deleted documents are removed from the index later", exc_info=True)
+
+
+async def _follow_settings(app: App) -> None:
+    """Use the settings that other processes change, until this is cancelled."""
+    while True:
+        await asyncio.sleep(READ_SETTINGS_EVERY_S)
+        with suppress(DtragError, TimeoutError):  # tried again; what cannot be read changes nothing
+            await app.changed_settings.read()
 
 
 async def _warn_of_settings(app: App) -> None:

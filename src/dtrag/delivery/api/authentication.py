@@ -18,7 +18,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dtrag.core.access.api_key import LOCAL, LONGEST, Key, is_csrf_of
+from dtrag.core.access.api_key import LOCAL, LONGEST, PUBLIC_ID, Key, is_csrf_of
 from dtrag.core.access.confinement import confined
 from dtrag.core.rate_limit import Allowance
 from dtrag.delivery.api.clients import RequestLimits, is_local
@@ -133,7 +133,7 @@ class Authentication:
         key = await self._recognised(scope)
         if key is None or (scope["method"], scope["path"]) in UNLIMITED:
             return key, None
-        if (public := self._public()) is not None and key is public.key:
+        if key.key_id == PUBLIC_ID and (public := self._public()) is not None:
             return key, await self._limits.count_public(scope, public.per_address, public.in_all)
         return key, await self._limits.count_request(key)
 

@@ -53,7 +53,6 @@ class Service:
     limits: RequestLimits = field(init=False)
     page: BuiltPage | None = field(default_factory=built_page)
     """The built web page, if there is one."""
-    presentation: Presentation = field(init=False)
     isolation: IsolationRuns = field(init=False)
     public_origins: frozenset[str] = frozenset()
     """Origins of its own pages behind a proxy."""
@@ -63,7 +62,7 @@ class Service:
     """Private folder for the files of uploads while they are indexed."""
 
     def __post_init__(self) -> None:
-        self.presentation = Presentation.of(self.settings)
+        Presentation.of(self.settings)  # a wrong setting ends the start
         self.telemetry = Telemetry(self.counts)
         self.limits = RequestLimits(self.counts, lambda: self.app.rate_limits)
         self.isolation = IsolationRuns(counts=self.counts)
@@ -74,6 +73,11 @@ class Service:
         if self.opened is None:
             raise DatabaseUnavailable(reason="the service is not open.")
         return self.opened
+
+    @property
+    def presentation(self) -> Presentation:
+        """How the page presents the service, by the settings in use."""
+        return Presentation.of(self.app.settings)
 
     @property
     def workers(self) -> int:

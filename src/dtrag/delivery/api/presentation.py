@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import string
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,6 @@ from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 
-MAX_NAME = 60
-MAX_GREETING = 400
 MAX_EXAMPLES = 50
 MAX_QUESTION = 200
 
@@ -27,35 +25,28 @@ class Presentation:
 
     @classmethod
     def of(cls, settings: Settings) -> Presentation:
-        """The presentation that the settings describe; the file of examples is read. Raises `InvalidInput`."""
-        if settings.page_colour and not _is_colour(settings.page_colour):
-            raise InvalidInput("DTRAG_PAGE_COLOUR is # and six hexadecimal digits, such as #7a1f3d.")
+        """The presentation that the settings describe; the file of examples is read once. Raises `InvalidInput`."""
+        settings.check()
         return cls(
-            _line("PAGE_NAME", settings.page_name, MAX_NAME),
-            _line("PAGE_GREETING", settings.page_greeting, MAX_GREETING),
+            _line(settings.page_name),
+            _line(settings.page_greeting),
             settings.page_colour,
             _questions(settings.page_examples) if settings.page_examples else (),
         )
 
 
-def _is_colour(text: str) -> bool:
-    return len(text) == 7 and text[0] == "#" and set(text[1:]) <= set(string.hexdigits)
+def _line(text: str) -> str:
+    return " ".join(clean(text).split())
 
 
-def _line(name: str, text: str, longest: int) -> str:
-    line = " ".join(clean(text).split())
-    if len(line) > longest:
-        raise InvalidInput(f"DTRAG_{name} has {len(line)} characters: shorten it to {longest}.")
-    return line
-
-
+@functools.lru_cache(maxsize=4)
 def _questions(file: Path) -> tuple[str, ...]:
     """The lines of the file, without blank ones and those that begin with #."""
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"The example questions cannot be read: {error}. Correct DTRAG_PAGE_EXAMPLES.") from error
-    lines = [" ".join(clean(line).split()) for line in text.splitlines()]
+    lines = [_line(line) for line in text.splitlines()]
     questions = tuple(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
     if not 0 < len(questions) <= MAX_EXAMPLES or max(map(len, questions)) > MAX_QUESTION:
         raise InvalidInput(

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 import typer
 
 from dtrag.delivery.cli.console import Facts, ListFormat, Rows, data, megabytes, note, safe, show_json, show_result
-from dtrag.delivery.cli.context import Form, Json, ListedName, invocation, run_async
+from dtrag.delivery.cli.context import Form, Json, ListedName, invocation, run_async, with_app
 from dtrag.delivery.cli.exit_codes import DATABASE_UNREACHABLE, FAILURE, OK
 from dtrag.errors import InvalidInput, ModelNotFound
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-    from dtrag.settings import ExplainedRow
+    from dtrag.app import App
+    from dtrag.governance.changed_settings import PublicEffect
+    from dtrag.settings import ExplainedRow, Settings
 
 _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "bold red")}
 
@@ -70,12 +72,61 @@ def settings(context: typer.Context, as_json: Json = False, form: Form = ListFor
 
     listed = [(row["environment"], _text(row["value"]), row["source"], row["help"]) for row in rows]
     listed += [(row["environment"][0], "on" if row["on"] else "off", "", row["help"]) for row in flags]
-    when = "Settings (DTRAG_…) are read at the start, flags (FEATURE_…) at every request."
+    when = (
+        "Settings (DTRAG_…) are read at the start, flags (FEATURE_…) at every request. Settings that running services "
+        "follow are changed with: dtrag config set NAME VALUE"
+    )
     shown = Rows(("Environment", "Value", "From", "Help"), listed, whole=("Environment",))
     return show_result(as_json or form, {"settings": rows, "flags": flags}, shown, notes=[when])
 
 
 config_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Settings, and where they come from.")
+SettingName = Annotated[
+    str, typer.Argument(metavar="NAME", help="A setting, such as decision or DTRAG_DECISION.", show_default=False)
+]
+
+
+@config_app.command("set")
+def set_setting(
+    context: typer.Context,
+    name: SettingName,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its new value.", show_default=False)],
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what callers without a key would see; for public.")
+    ] = False,
+    accept_widening: Annotated[
+        bool, typer.Option("--accept-widening", help="Callers without a key may see more.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Store a setting in the database. Running services follow within seconds; the environment has precedence."""
+
+    async def work(app: App) -> tuple[object, PublicEffect | None]:
+        key = _name_of(name)
+        effect = await app.changed_settings.set(key, value, accept_widening=accept_widening, dry_run=dry_run)
+        return getattr(app.settings, key), effect
+
+    now, effect = with_app(context, work)
+    sees = "" if effect is None else f"Without a key: {effect.documents:,} documents, {effect.gained:,} of them new."
+    changed = "" if dry_run else f"{_name_of(name)} is {_text(now)}"
+    return show_result(as_json, {"name": _name_of(name), "value": now, "public": effect}, changed, sees)
+
+
+@config_app.command("unset")
+def unset_setting(context: typer.Context, name: SettingName, as_json: Json = False) -> int:
+    """Remove the stored value of a setting: its default counts again."""
+
+    async def work(app: App) -> object:
+        await app.changed_settings.unset(_name_of(name))
+        return getattr(app.settings, _name_of(name), None)
+
+    now = with_app(context, work)
+    return show_result(as_json, {"name": _name_of(name), "value": now}, f"{_name_of(name)} is {_text(now)}")
+
+
+def _name_of(name: str) -> str:
+    return name.lower().removeprefix("dtrag_")
 
 
 @config_app.command("explain")
@@ -94,7 +145,7 @@ def explain(
     from dtrag.setting_files import no_setting
 
     rows = {row["name"]: row for row in _explained(context)}
-    row = rows.get(name.lower().removeprefix("dtrag_"))
+    row = rows.get(_name_of(name))
     if row is None:
         raise InvalidInput(no_setting(name, rows))
     shown = [
@@ -112,8 +163,31 @@ def _explained(context: typer.Context) -> list[ExplainedRow]:
     from dtrag.settings import explained
 
     current = invocation(context)
-    current.settings()
-    return explained(data_dir=current.data_dir, database_url=current.database_url)
+    settings = current.settings()
+    stored = run_async(_stored(settings))
+    return explained(stored, data_dir=current.data_dir, database_url=current.database_url)
+
+
+async def _stored(settings: Settings) -> dict[str, str | int | float]:
+    """The changed settings in the database; none where there is no database. Nothing is created or migrated."""
+    from dtrag.adapters.postgres import dump
+    from dtrag.adapters.postgres.connect import attached
+    from dtrag.adapters.postgres.database import fetch_row
+    from dtrag.adapters.postgres.queries import queries
+    from dtrag.adapters.postgres.server.server import status
+    from dtrag.errors import DatabaseUnavailable
+    from dtrag.governance.changed_settings import readable
+
+    if not settings.database_url and not status(settings.data_dir).initialised:
+        return {}
+    row = None
+    try:
+        async with attached(settings) as server, dump.reading(server.conninfo("owner", server.database)) as connection:
+            if await dump.is_made(connection):
+                row = await fetch_row(connection, queries("backup")["changed_settings"])
+    except DatabaseUnavailable as error:
+        note(f"Settings that were changed in the database are not shown. {error}")
+    return {} if row is None else {name: each.value for name, each in readable(row["value"]).items()}
 
 
 def _text(value: object) -> str:

@@ -363,13 +363,6 @@ SURE = 0.9
 (fifty model calls) could improve at most one answer."""
 
 
-def debate_policy(setting: str) -> str:
-    """The value of DTRAG_DEBATE: always or auto. Raises `InvalidInput` for another one."""
-    if setting not in {"always", "auto"}:
-        raise InvalidInput(f"DTRAG_DEBATE is {setting[:40]!r}, but must be always or auto.")
-    return setting
-
-
 async def debate(state: PipelineState, run: Run) -> PipelineState:
     """The state with the debate's answer; without it if there is no debate, with a note if it fails."""
     limits = [limit_of(model) for model in (run.model, run.critic) if model is not None]

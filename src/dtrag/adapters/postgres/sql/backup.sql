@@ -71,6 +71,14 @@ update dtrag.api_keys set revoked_at = :now where revoked_at is null and key_id 
 -- name: forget_sessions
 delete from dtrag.sessions
 
+-- name: changed_settings
+select value from dtrag.index_settings where name = 'settings'
+
+-- name: close_public
+with stored as (select value from index_settings where name = 'settings' and value ? 'public' for update)
+update index_settings set value = index_settings.value - 'public' from stored where name = 'settings'
+returning stored.value #>> '{public,value}' as public
+
 -- name: end_jobs
 -- They belong to the moment of the backup: what they would write may have been deleted since.
 delete from dtrag.jobs where state in ('waiting', 'running', 'failed')

@@ -1,5 +1,8 @@
 -- What the index was built with, and emptying it. {dim} marks a number that is composed into the statement.
 
+-- name: setting
+select value from index_settings where name = :name
+
 -- name: set_setting
 insert into index_settings (name, value) values (:name, :value)
 on conflict (name) do update set value = excluded.value

@@ -33,13 +33,13 @@ class PostgresTaxonomy:
         self,
         database: Database,
         terms: Callable[[str], list[int]] = lambda text: [],
-        public: Grant | None = None,
+        public: Callable[[], Grant | None] = lambda: None,
         grades: Grades = Grades(),
     ):
         self._database = database
         self._terms = terms
         self._grades = grades
-        self._public = () if public is None else (Grantee("public", "public", public),)
+        self._public = public
 
     async def active(self) -> Taxonomy:
         """The active version."""
@@ -92,7 +92,7 @@ class PostgresTaxonomy:
     async def preview(self, version: str, kind: Kind, now: datetime) -> Preview:
         """The effect of activating the version. Raises `NotFound` and `Conflict`."""
         return await taxonomy_activation.preview(
-            self._database, version, kind, self._terms, now, grades=self._grades, grantees=self._public
+            self._database, version, kind, self._terms, now, grades=self._grades, grantees=self._grantees()
         )
 
     async def bring_in(
@@ -108,8 +108,12 @@ class PostgresTaxonomy:
             by=by,
             now=now,
             grades=self._grades,
-            grantees=self._public,
+            grantees=self._grantees(),
         )
+
+    def _grantees(self) -> tuple[Grantee, ...]:
+        public = self._public()
+        return () if public is None else (Grantee("public", "public", public),)
 
     async def counts(self) -> dict[int, int]:
         """Documents on each node; only nodes that have some."""

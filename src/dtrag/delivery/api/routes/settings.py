@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
 from dtrag.delivery.api.audited import add_subjects
-from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, BROWSE, READ, caller_of
 from dtrag.delivery.api.routing import JsonRoute, StrictBody, failures
 from dtrag.delivery.texts import korean_settings, korean_statements
+from dtrag.errors import Conflict
+from dtrag.governance.changed_settings import PUBLIC, ChangedSettings, PublicEffect
 from dtrag.logs import redact
-from dtrag.settings import FLAGS, flag
+from dtrag.settings import FLAGS, Changeable, SettingRow, changeable_settings, flag
 from dtrag.tools.listing import listing
 from dtrag.tools.mcp import ServerStatus, ToolStatus
 
 router = APIRouter()
+change_router = APIRouter(route_class=JsonRoute, tags=["settings"])
+SettingName = Annotated[str, Path(max_length=60, description="Name of the setting, such as decision.")]
+NO_KEY = (
+    "This service has no key yet. With public branches, callers without a key may only ask and read: create a key for "
+    "administration first, with: dtrag keys create --role admin"
+)
 
 
 class SettingShape(BaseModel):
@@ -30,6 +39,25 @@ class SettingShape(BaseModel):
     is_default: bool = Field(description="Whether it has its default value.")
     secret: bool = Field(description="Whether its value is never shown.")
     description: str = Field(description="What it means.")
+    change: Changeable | None = Field(description="How it may be changed while the service runs; null: it cannot be.")
+    fixed: bool = Field(description="Whether it was set where the service was started, which has precedence.")
+    changed_by: str | None = Field(description="Name of the key that stored its value; null if none is in use.")
+    changed_at: str | None = Field(description="When, in ISO 8601.")
+
+
+class ChangeBody(StrictBody):
+    """A new value of a setting."""
+
+    value: str | int | float = Field(description="The value, as text or a number.")
+    accept_widening: bool = Field(False, description="false: a change that shows more without a key is refused.")
+    dry_run: bool = Field(False, description="For public: true changes nothing and returns what would be seen.")
+
+
+class ChangedShape(BaseModel):
+    """A setting after a change."""
+
+    setting: SettingShape = Field(description="The setting as it is in use now.")
+    public: PublicEffect | None = Field(description="For public: what callers without a key see; null for others.")
 
 
 class FlagShape(BaseModel):
@@ -53,25 +81,65 @@ async def settings(request: Request) -> SettingsShape:
 
     An `Accept-Language` that begins with `ko` gives the descriptions in Korean.
     """
-    korean = korean_settings() if request.headers.get("accept-language", "").lower().startswith("ko") else {}
+    korean = _korean(request)
     return SettingsShape(
-        settings=[
-            SettingShape(
-                name=row["name"],
-                environment=row["environment"],
-                value=_shown(row["value"]),
-                default=_shown(row["default"]),
-                is_default=row["is_default"],
-                secret=row["secret"],
-                description=korean.get(row["name"], row["help"]),
-            )
-            for row in service_of(request).settings.rows()
-        ],
+        settings=[_setting(row, app_of(request).changed_settings, korean) for row in app_of(request).settings.rows()],
         flags=[
             FlagShape(name=each.name, on=flag(each.name), description=korean.get(each.name, each.help))
             for each in FLAGS
         ],
     )
+
+
+def _korean(request: Request) -> Mapping[str, str]:
+    return korean_settings() if request.headers.get("accept-language", "").lower().startswith("ko") else {}
+
+
+def _setting(row: SettingRow, changed: ChangedSettings, korean: Mapping[str, str]) -> SettingShape:
+    name, fixed = row["name"], changed.at_start.is_fixed(row["name"])
+    stored = None if fixed else changed.values.get(name)
+    return SettingShape(
+        name=name,
+        environment=row["environment"],
+        value=_shown(row["value"]),
+        default=_shown(row["default"]),
+        is_default=row["is_default"],
+        secret=row["secret"],
+        description=korean.get(name, row["help"]),
+        change=changeable_settings().get(name),
+        fixed=fixed,
+        changed_by=None if stored is None else stored.by,
+        changed_at=None if stored is None else stored.at,
+    )
+
+
+@change_router.put(
+    "/settings/{name}", responses=failures(400, 403, 404, 409, 413, 415, 422, 503), dependencies=ADMIN_WHOLE_TREE
+)
+async def change(request: Request, name: SettingName, body: ChangeBody) -> ChangedShape:
+    """Change a setting while the service runs: every service of the database follows within seconds.
+
+    A change of `public` that shows more to callers without a key must be accepted. It needs a key: with public
+    branches, callers without one cannot administer.
+    """
+    app = app_of(request)
+    add_subjects(request, [name])
+    if name == PUBLIC and not body.dry_run and not await app.keys.needed():
+        raise Conflict(NO_KEY)
+    options = {"accept_widening": body.accept_widening, "dry_run": body.dry_run}
+    effect = await app.changed_settings.set(name, body.value, by=caller_of(request), **options)
+    [row] = [row for row in app.settings.rows() if row["name"] == name]
+    return ChangedShape(setting=_setting(row, app.changed_settings, _korean(request)), public=effect)
+
+
+@change_router.delete(
+    "/settings/{name}", status_code=204, responses=failures(403, 404, 409, 422, 503), dependencies=ADMIN_WHOLE_TREE
+)
+async def reset(request: Request, name: SettingName) -> Response:
+    """Remove the stored value of a setting: its default counts again."""
+    add_subjects(request, [name])
+    await app_of(request).changed_settings.unset(name, by=caller_of(request))
+    return Response(status_code=204)
 
 
 def _shown(value: str | int | float | None) -> str | int | float | None:
