@@ -1,4 +1,7 @@
-/** Settings and health: how this service works now, for reading. */
+/** Settings and health: how this service works now, and what can be changed while it runs. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { announce } from "../../state/announce";
 import { queryState, flag, text } from "../../state/query";
 import { useResource } from "../../state/resource";
 import { mayWholeTreeAs } from "../../state/session";
@@ -12,13 +15,14 @@ import { Page } from "../../parts/Page";
 import { Said } from "../../parts/Statements";
 import { Empty, Loaded } from "../../parts/States";
 import { language, languageOf } from "../../text/language";
+import { formatDateTime } from "../../text/texts";
+import { ChangeSetting, type Setting } from "./ChangeSetting";
 import { matching } from "./matching";
 import { t } from "./text";
 import { todo } from "./todo";
 import styles from "./SettingsView.module.css";
 
 type Health = components["schemas"]["Health"];
-type Setting = components["schemas"]["SettingShape"];
 type Flag = components["schemas"]["FlagShape"];
 const TONES: Record<Health["status"], Tone> = { healthy: "good", degraded: "warn", unhealthy: "bad" };
 const address = queryState({ q: text(), changed: flag() });
@@ -87,7 +91,7 @@ function Configured() {
       {(found) => (
         <>
           <Flags flags={found.flags} />
-          <Settings settings={found.settings} />
+          <Settings settings={found.settings} reload={settings.reload} />
         </>
       )}
     </Loaded>
@@ -119,12 +123,29 @@ function Flags({ flags }: { flags: readonly Flag[] }) {
   );
 }
 
-function Settings({ settings }: { settings: readonly Setting[] }) {
+function Settings({ settings, reload }: { settings: readonly Setting[]; reload: () => void }) {
   const { q, changed } = address.read();
+  const [open, setOpen] = useState<Setting | null>(null);
+  const [saved, setSaved] = useState({ name: "", text: "" });
   const rows = matching(settings, q, changed);
+  const here = rows.filter((row) => row.change && !row.fixed);
+  const name = { title: t("settings.name"), render: (row: Setting) => <code>{row.environment}</code> };
+  const value = { title: t("settings.value"), render: (row: Setting) => <Value row={row} /> };
+  const changeable = (row: Setting) => (
+    <Value row={row}>
+      {saved.name === row.name && <strong>{saved.text}</strong>}
+      <Button small aria-label={t("change.of", { name: row.environment })} onClick={() => setOpen(row)}>
+        {t("change.do")}
+      </Button>
+    </Value>
+  );
+  const meaning = {
+    title: t("settings.meaning"),
+    render: (row: Setting) => <span lang={languageOf(row.description)}>{row.description}</span>,
+  };
   return (
     <section class={styles.part} aria-labelledby="settings">
-      <h2 id="settings">{t("settings.list")}</h2>
+      <h2 id="settings">{t("settings.here")}</h2>
       <div class={styles.tools}>
         <Field
           type="search"
@@ -146,18 +167,37 @@ function Settings({ settings }: { settings: readonly Setting[] }) {
           <Button onClick={() => address.set({ q: "", changed: false })}>{t("settings.all")}</Button>
         </Empty>
       ) : (
-        <DataTable
-          label={t("settings.list")}
-          rows={rows}
-          keyOf={(row) => row.name}
-          columns={[
-            { title: t("settings.name"), render: (row) => <code>{row.environment}</code> },
-            { title: t("settings.value"), render: (row) => <Value row={row} /> },
-            {
-              title: t("settings.meaning"),
-              render: (row) => <span lang={languageOf(row.description)}>{row.description}</span>,
-            },
-          ]}
+        <>
+          {here.length > 0 && (
+            <DataTable
+              label={t("settings.here")}
+              rows={here}
+              keyOf={(row) => row.name}
+              columns={[name, { ...value, render: changeable }, meaning]}
+            />
+          )}
+          <h2>{t("settings.list")}</h2>
+          <DataTable
+            label={t("settings.list")}
+            rows={rows.filter((row) => !here.includes(row))}
+            keyOf={(row) => row.name}
+            columns={[name, value, meaning]}
+          />
+        </>
+      )}
+      {open?.change && (
+        <ChangeSetting
+          setting={open}
+          change={open.change}
+          onClose={() => setOpen(null)}
+          onChanged={(effect) => {
+            const sees = effect ? ` ${t("change.seesNow", { documents: effect.documents })}` : "";
+            const text = t("change.saved", { name: open.environment }) + sees;
+            setSaved({ name: open.name, text });
+            announce(text);
+            setOpen(null);
+            reload();
+          }}
         />
       )}
     </section>
@@ -167,13 +207,20 @@ function Settings({ settings }: { settings: readonly Setting[] }) {
 const shown = (value: Setting["value"]): string =>
   value === null || value === "" ? t("settings.empty") : String(value);
 
-function Value({ row }: { row: Setting }) {
+function Value({ row, children }: { row: Setting; children?: ComponentChildren }) {
   return (
     <span class={styles.value}>
       <span>{shown(row.value)}</span>
       {!row.is_default && (
         <span class={styles.hint}>{t("settings.changed", { value: row.secret ? "" : shown(row.default) })}</span>
       )}
+      {row.changed_by !== null && row.changed_at !== null && (
+        <span class={styles.hint}>
+          {t("settings.by", { name: row.changed_by, date: formatDateTime(row.changed_at) })}
+        </span>
+      )}
+      {row.change && row.fixed && <span class={styles.hint}>{t("settings.fixed")}</span>}
+      {children}
     </span>
   );
 }

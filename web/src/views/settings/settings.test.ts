@@ -10,6 +10,10 @@ const row = (name: string, description: string, isDefault = true) => ({
   is_default: isDefault,
   secret: false,
   description,
+  change: null,
+  fixed: false,
+  changed_by: null,
+  changed_at: null,
 });
 const ROWS = [row("port", "Port of the service."), row("llm", "Language model.", false)];
 
