@@ -113,6 +113,7 @@ LOCAL_LIMITS = {
     "review.answered": "item_id",
     "conversations.conversations": "c.conversation_id",
     "traces.newest": "trace_id",
+    "traces.outcomes": "trace_id",
     "evaluations.newest": "run_id",
     "cases.changes": "h.revision",
     "cases.page": "case_id",

@@ -69,7 +69,7 @@ def test_the_sync_app_has_every_method_of_the_app() -> None:
     """Except what only the service and the entering of the app need."""
     inner = {"forget_deleted", "recover", "ingest_sources", "warm"}
     inner |= {"queue_backup", "queue_evaluation", "queue_imagination", "queue_sync", "queue_upload"}
-    inner |= {"require_no_queued", "open_sign_in", "preview_sign_in", "allow_people", "tree_grades"}
+    inner |= {"require_no_queued", "open_sign_in", "preview_sign_in", "allow_people", "tree_grades", "exportable"}
     methods = {n for n, f in inspect.getmembers(App, inspect.iscoroutinefunction) if not n.startswith("_")}
     delegated = {name for name in vars(SyncApp) if name in methods}
     assert methods - delegated == inner

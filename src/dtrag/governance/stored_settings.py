@@ -45,7 +45,7 @@ def unused_settings(stored: Mapping[str, Any]) -> list[str]:
     changed = stored.get(changed_settings.SETTING) or {}
     if unusable := sorted(changed.keys() - changed_settings.readable(changed).keys()):
         notes.append(
-            f"Another version of dtrag stored values of {', '.join(unusable)} that this one cannot read; ignored here. "
-            "Update dtrag, or remove each with: dtrag config unset NAME"
+            f"Stored values of {', '.join(unusable)} are of another version of dtrag and cannot be read; ignored here. "
+            "Remove each with `dtrag config unset NAME`, or install that version."
         )
     return notes
