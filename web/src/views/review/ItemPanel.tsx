@@ -75,7 +75,7 @@ function Facts({ item }: { item: Item }) {
   return (
     <p class={styles.facts}>
       <Badge tone={TONES[item.status]}>{t(`status.${item.status}`)}</Badge>
-      {item.confidence !== null && <span>{t("item.confidence", { share: formatPercent(item.confidence) })}</span>}
+      {item.confidence !== null && <span>{t(`sure.${item.kind}`, { share: formatPercent(item.confidence) })}</span>}
       <span>{t("item.since", { time: formatDateTime(item.created_at) })}</span>
       {item.decided_at && (
         <span>{t("item.decided", { name: item.decided_by, time: formatDateTime(item.decided_at) })}</span>

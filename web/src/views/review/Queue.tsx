@@ -72,7 +72,7 @@ function Line({ item, current }: { item: Item; current: boolean }) {
         {item.confidence !== null && (
           <span class={styles.confidence}>
             <Meter value={item.confidence} />
-            {t("queue.confidence", { share: formatPercent(item.confidence) })}
+            {t(`sure.${item.kind}`, { share: formatPercent(item.confidence) })}
           </span>
         )}
       </span>
