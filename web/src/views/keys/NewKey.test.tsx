@@ -73,6 +73,7 @@ test("a public key is for an agent that is picked, and is not created without on
     "/session": ADMIN,
     "/taxonomy/active/tree": { version: "1", tree: [] },
     "/agents?limit=500&offset=0": { agents: [agent], total: 1, limit: 500, offset: 0 },
+    "/keys": { name: "site", secret: "dtrag_once" },
   };
   vi.stubGlobal("fetch", (url: string) => Promise.resolve(Response.json(answers[url])));
   await load();
@@ -89,4 +90,6 @@ test("a public key is for an agent that is picked, and is not created without on
   select?.dispatchEvent(new Event("change", { bubbles: true }));
   await vi.waitFor(() => expect(button("Create the key")?.disabled).toBe(false));
   expect(document.body.textContent).toContain("It answers from: HR › Leave, IT.");
+  button("Create the key")?.click();
+  await vi.waitFor(() => expect(document.body.textContent).toContain('data-key="dtrag_once" data-agent="0b1f0a5e-1"'));
 });

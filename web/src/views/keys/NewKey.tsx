@@ -103,7 +103,7 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
           </Button>
         }
       >
-        <Secret secret={secret} isFirst={isFirst} />
+        <Secret secret={secret} isFirst={isFirst} agent={draft.role === "public" ? draft.agent : ""} />
         {problem && <Failure problem={problem} />}
       </Dialog>
     );
@@ -188,7 +188,7 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
 }
 
 /** The secret, selected for copying by hand, too; it has the focus, since the button that created it is gone. */
-function Secret({ secret, isFirst }: { secret: string; isFirst: boolean }) {
+function Secret({ secret, isFirst, agent }: { secret: string; isFirst: boolean; agent: string }) {
   const text = useRef<HTMLElement>(null);
   useEffect(() => {
     text.current?.focus();
@@ -202,7 +202,20 @@ function Secret({ secret, isFirst }: { secret: string; isFirst: boolean }) {
         {secret}
       </code>
       <CopyButton small={false} text={secret} label={t("new.secret")} />
+      {agent && <Embedding secret={secret} agent={agent} />}
     </div>
+  );
+}
+
+/** What a public key is for: the question box of another site. */
+function Embedding({ secret, agent }: { secret: string; agent: string }) {
+  const line = `<script src="${location.origin}/widget.js" data-key="${secret}" data-agent="${agent}" async></script>`;
+  return (
+    <>
+      <p>{t("new.embedding")}</p>
+      <code class={styles.secret}>{line}</code>
+      <CopyButton small={false} text={line} label={t("new.line")} />
+    </>
   );
 }
 

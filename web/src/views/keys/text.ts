@@ -56,6 +56,8 @@ const en = {
   "new.create": "Create the key",
   "new.created": "The key {name} is created. Copy its secret now.",
   "new.once": "This secret is shown only now. Store it where passwords are stored.",
+  "new.embedding": "The other site shows a question box with this line in its pages:",
+  "new.line": "Copy the line",
   "new.secret": "Copy the secret",
   "new.done": "Done",
   "new.first":
@@ -120,6 +122,8 @@ const ko: Record<keyof typeof en, string> = {
   "new.create": "키 만들기",
   "new.created": "키 {name}을(를) 만들었습니다. 비밀 값을 지금 복사하세요.",
   "new.once": "이 비밀 값은 지금만 보입니다. 비밀번호를 보관하는 곳에 저장하세요.",
+  "new.embedding": "다른 사이트의 페이지에 이 줄을 넣으면 질문 상자가 보입니다.",
+  "new.line": "이 줄 복사",
   "new.secret": "비밀 값 복사",
   "new.done": "완료",
   "new.first": "첫 키는 모든 분류의 관리자 키입니다. 키를 만들면 이 컴퓨터에서도 키가 있어야 서비스를 쓸 수 있습니다.",
