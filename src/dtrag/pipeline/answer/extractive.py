@@ -360,13 +360,13 @@ def _referred_to(
 
 _ABOUT = {
     "ko": "이곳에서는 읽어 둔 문서에서 답을 찾아 출처와 함께 보여 줍니다. 문서에 있는 내용을 질문해 주세요.",
-    "en": "Questions are answered here from documents, with a citation of where each answer stands. "
-    "Ask about what the documents say.",
+    "en": "This service answers questions from its documents, and cites where each answer stands. "
+    "Ask it about what they say.",
 }
 
 
 def nothing_found(question: str) -> str:
-    """The answer when the documents do not answer, in the question's language; after a greeting, what is answered."""
+    """The answer when the documents do not answer, in the question's language; after a greeting, what can be asked."""
     korean = language(question) == "ko"
     if is_greeting(question):
         return _ABOUT["ko" if korean else "en"]
