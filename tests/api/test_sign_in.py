@@ -18,9 +18,11 @@ import httpx2
 import pytest
 from joserfc.jwk import ECKey
 
+from dtrag.adapters.openid import PAUSE_S, OpenIdProvider
+from dtrag.assembly import sign_in_file
 from dtrag.core.access.sign_in import MAX_GROUPS, SignInFile
 from dtrag.delivery.api.clients import FAILURES_PER_MINUTE
-from dtrag.errors import InvalidInput, NotFound
+from dtrag.errors import InvalidInput, NotFound, ProviderUnavailable
 from dtrag.governance.sign_in import CHECK_AFTER, CHECKED_WITHIN
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
@@ -225,6 +227,21 @@ async def test_a_provider_that_is_down_ends_sessions_after_ten_minutes(
         built.provider.down = False
         built.later(monkeypatch, CHECKED_WITHIN.total_seconds() / 60 + 1)
         assert await found(browser) == {"AI/ML"}
+
+
+async def test_a_provider_without_an_answer_is_asked_again_after_a_pause(tmp_path: Path) -> None:
+    with IdentityProvider() as provider:
+        settings = sign_in_file(written(tmp_path, [("university", provider.issuer, GROUPS)])).providers["university"]
+    clock = [100.0]
+    asked = OpenIdProvider(settings, f"{ORIGIN}/callback", monotonic=lambda: clock[0])
+    for moment, reason in (
+        (100.0, "ConnectError"),
+        (100.0 + PAUSE_S - 1, "a moment ago"),
+        (100.0 + PAUSE_S, "Connect"),
+    ):
+        clock[0] = moment
+        with pytest.raises(ProviderUnavailable, match=reason):
+            await asked.address("state", "nonce", "challenge")
 
 
 async def test_a_revoked_person_stays_out(built: Built) -> None:

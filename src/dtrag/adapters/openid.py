@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 5.0
 """Longest time for an answer of the provider, in seconds."""
+PAUSE_S = 10.0
+"""After no answer the provider is not asked for this time, in seconds, so that not every request waits for it."""
 MOST_BYTES = 1 << 20
 KNOWN_S = 3_600.0
 """Life of what is known about the provider and its keys, in seconds; an unknown key is looked for before."""
@@ -62,6 +64,7 @@ class OpenIdProvider:
         self._known: tuple[Mapping[str, Any], float] | None = None
         self._keys: tuple[KeySet, float] | None = None
         self._looking = asyncio.Lock()
+        self._silent_at: float | None = None
 
     async def address(self, state: str, nonce: str, challenge: str) -> str:
         """See `IdentityProvider`."""
@@ -271,6 +274,9 @@ class OpenIdProvider:
         """The JSON object in the response. Raises `SignInRefused` for 400, 401 and 403, else `ProviderUnavailable`."""
         import httpx2
 
+        if self._silent_at is not None and self._monotonic() - self._silent_at < PAUSE_S:
+            raise ProviderUnavailable(reason="it did not answer a moment ago.")
+        self._silent_at = None
         try:
             # Follows no redirect and no proxy of the environment: secrets go to the address in the file alone.
             async with (
@@ -284,6 +290,7 @@ class OpenIdProvider:
                     if len(content) > MOST_BYTES:
                         raise ProviderUnavailable(reason="its answer is longer than 1 MiB.")
         except (httpx2.HTTPError, TimeoutError) as error:
+            self._silent_at = self._monotonic()
             raise ProviderUnavailable(reason=f"it did not answer ({type(error).__name__}).") from error
         if response.status_code in {400, 401, 403}:
             raise SignInRefused(reason="the provider did not agree.")
