@@ -647,9 +647,11 @@ def explained(stored: Mapping[str, Any], **overrides: Any) -> list[ExplainedRow]
     """The settings as `Settings.load(**overrides)` returns them, with what is stored in the database, and their
     sources. Raises `InvalidInput`."""
     in_database = {name: WrittenValue(value, name) for name, value in stored.items()}
-    consulted, explanations = [*sources(None, overrides), SettingSource("stored", in_database)], list[ExplainedRow]()
+    consulted, database = [*sources(None, overrides)], SettingSource("stored", in_database)
+    changeable, explanations = changeable_settings(), list[ExplainedRow]()
     for declared, row in zip(declarations(), Settings.load(**overrides).with_stored(stored).rows(), strict=True):
-        written = [(source, source.values.get(declared.name)) for source in consulted]
+        read = [*consulted, database] if declared.name in changeable else consulted
+        written = [(source, source.values.get(declared.name)) for source in read]
         shown: list[SourceRow] = [
             {"name": source.name, "file": source.file, "value": str(_shown(declared, text.value)) if text else None}
             for source, text in written
