@@ -224,7 +224,7 @@ async def test_what_cannot_be_read_is_ignored_and_named(settings: Settings, stor
         assert (app.settings.decision, app.settings.trace_days, app.public) == ("balanced", 30, None)
         assert app.settings.review_below == 0.5
     [note] = [check.detail for check in (await examine(settings)).checks if check.name == "stored settings"]
-    assert "values of decision, later, public, trace_days that this one cannot read" in note
+    assert "Stored values of decision, later, public, trace_days are of another version" in note
     async with open_app(settings) as app:
         for name in ("later", "public"):
             await app.changed_settings.unset(name)

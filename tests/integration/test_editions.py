@@ -416,8 +416,8 @@ async def test_a_decision_about_a_document_outlives_its_becoming_an_edition(app:
     undated = await ingest(app, tmp_path, "rule.md", regulation("공포한 날", "배차는 한 번."))
     kettles = (await app.index.snapshot()).taxonomy.find(CategoryPath.parse("Kettles"))
     async with app.database.connection("owner") as connection:
-        signal = {"document_id": UUID(undated), "node_id": kettles, "at": datetime.now(UTC), "by": "person"}
-        await connection.execute(queries("review")["set_signal"], signal)
+        signal = {"document_ids": [UUID(undated)], "node_id": kettles, "at": datetime.now(UTC), "by": "person"}
+        await connection.execute(queries("review")["set_signals"], signal)
     dated = await ingest(app, tmp_path, "rule.md", regulation("2020. 3. 1.", "배차는 한 번."), None)
     assert dated != undated
     assert [work.node_id for work in await app._writer.works([("", "차량관리규정")])] == [kettles]
