@@ -359,15 +359,15 @@ class Figure:
 
 
 FIGURES = (
-    Figure("python-files", python_files, 523),
-    Figure("python-lines", python_lines, 106_700),
-    Figure("code-lines", code_lines, 68_150),
+    Figure("python-files", python_files, 528),
+    Figure("python-lines", python_lines, 106_800),
+    Figure("code-lines", code_lines, 68_250),
     Figure("sql-lines", lines_of(".sql"), 4_390),
     Figure("toml-lines", lines_of(".toml"), 26_200),
     Figure("json-lines", lines_of(".json"), 600),
     Figure("repeated-classes", repeated_classes, 4),
     Figure("doubled-names", doubled_names, 4),
-    Figure("regular-expressions", regular_expressions, 571),
+    Figure("regular-expressions", regular_expressions, 572),
     Figure("long-patterns", long_patterns, 0),
     Figure("small-files-with-one-importer", small_files, 24),
     Figure("python-circles", python_circles, 0),

@@ -43,7 +43,7 @@ export default defineConfig({
           groups: [
             {
               name: "manage",
-              test: /src[\\/](parts[\\/](moving|jobs)|views[\\/](agents|ask[\\/]guide|audit|cases|evaluation|keys|review|search|settings|taxonomy|trace))[\\/]/,
+              test: /src[\\/](parts[\\/](moving|jobs)|views[\\/](agents|audit|cases|evaluation|keys|review|search|settings|taxonomy|trace))[\\/]/,
             },
             { name: "parts", test: /node_modules|src[\\/](parts|text|state|app|api)[\\/]/, minShareCount: 2 },
           ],

@@ -60,7 +60,12 @@ export async function upload(json: Json, name: string, text: string, category = 
 }
 
 export async function startFilled(): Promise<Filled> {
-  const service = await startService(inject("samples"), { CBR_ENABLED: "true", DTRAG_REVIEW_BELOW: "1" });
+  const folder = await mkdtemp(join(tmpdir(), "dtrag-filled-"));
+  const examples = join(folder, "examples.txt");
+  // Which questions are made from titles depends on the vectors that there are by then.
+  await writeFile(examples, `${library.en}\n${leave}\n`);
+  const settings = { CBR_ENABLED: "true", DTRAG_REVIEW_BELOW: "1", DTRAG_PAGE_EXAMPLES: examples };
+  const service = await startService(inject("samples"), settings);
   const key = (name: string, role: string, scope?: string[][]) => ({ name, role, scope });
   const { secret } = await requests(service.url)<Created>("/keys", key("Records office", "admin"));
   const json = requests(service.url, secret);

@@ -24,6 +24,7 @@ from dtrag.delivery.api.audited import Audited
 from dtrag.delivery.api.authentication import Authentication
 from dtrag.delivery.api.clients import Forwarding, trusted_networks
 from dtrag.delivery.api.dependencies import Service
+from dtrag.delivery.api.example_questions import ExampleQuestions
 from dtrag.delivery.api.origins import PUBLIC, Cors, PageOrigins, origins_of
 from dtrag.delivery.api.request_guard import BodyLimit, Guard, Pacing, RequestLog
 from dtrag.delivery.api.request_tasks import cancelled
@@ -175,6 +176,7 @@ def serve_opened(opened: App, settings: Settings, folder: Path, isolation: Isola
     api = create_app(settings)
     service: Service = api.state.service
     service.opened, service.uploads, service.isolation = opened, folder, isolation
+    service.examples = ExampleQuestions(None)  # how fast a world is must not show
     return api
 
 

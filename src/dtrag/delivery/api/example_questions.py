@@ -21,7 +21,7 @@ MAX_TITLE = 60
 CHECK_S = 10.0
 """Seconds after which no further question is checked."""
 WAIT_S = 2.0
-"""Seconds that a caller waits for a check; then those come that are checked so far."""
+"""Seconds that a caller waits for a check, None for its end; then those come that are checked so far."""
 MOST_CHECKS = 64
 
 
@@ -33,7 +33,8 @@ class _Check(NamedTuple):
 class ExampleQuestions:
     """The questions of each scope and state of the index are checked once, one scope at a time, without models."""
 
-    def __init__(self) -> None:
+    def __init__(self, wait_s: float | None = WAIT_S) -> None:
+        self._wait_s = wait_s
         self._checks: dict[tuple[Scope, tuple[int, int]], _Check] = {}
         self._turn = asyncio.Lock()
 
@@ -47,7 +48,7 @@ class ExampleQuestions:
             answered: list[str] = []
             self._checks[key] = _Check(answered, asyncio.create_task(self._check(app, documents, access, answered)))
         check = self._checks[key]
-        await asyncio.wait({check.task}, timeout=WAIT_S)
+        await asyncio.wait({check.task}, timeout=self._wait_s)
         return list(check.answered)
 
     async def close(self) -> None:
