@@ -46,7 +46,8 @@ const en = {
   "session.title": "Sign in",
   "session.lead": "Paste a key of this service. You see the documents in its scope, nothing else.",
   "session.key": "Key",
-  "session.keyHint": "It begins with dtrag_. Ask an administrator: they make it under Keys, or with “dtrag keys create”.",
+  "session.keyHint":
+    "It begins with dtrag_. Ask an administrator: they make it under Keys, or with “dtrag keys create”.",
   "session.signIn": "Sign in",
   "session.signingIn": "Signing in …",
   "session.signOut": "Sign out",

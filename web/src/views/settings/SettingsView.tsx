@@ -129,7 +129,7 @@ function Settings({ settings, reload }: { settings: readonly Setting[]; reload: 
   const [saved, setSaved] = useState({ name: "", text: "" });
   const rows = matching(settings, q, changed);
   const here = rows.filter((row) => row.change && !row.fixed);
-  const name = { title: t("settings.name"), render: (row: Setting) => <code>{row.environment}</code> };
+  const name = { title: t("settings.name"), render: (row: Setting) => <Name of={row.environment} /> };
   const value = { title: t("settings.value"), render: (row: Setting) => <Value row={row} /> };
   const changeable = (row: Setting) => (
     <Value row={row}>
@@ -203,6 +203,11 @@ function Settings({ settings, reload }: { settings: readonly Setting[]; reload: 
     </section>
   );
 }
+
+/** Breaks behind underlines where the column is narrow. */
+const Name = ({ of }: { of: string }) => (
+  <code>{of.split("_").map((part, place) => (place ? ["_", <wbr key={place} />, part] : part))}</code>
+);
 
 const shown = (value: Setting["value"]): string =>
   value === null || value === "" ? t("settings.empty") : String(value);
