@@ -25,6 +25,8 @@ from tests.store import Databases, Store
 
 THINGS = ("kettle", "ladder", "lantern", "barrel")
 CATEGORIES = ("Home/Kitchen", "Home/Garden", "Office")
+CARS = "cars"
+"""What a regulation is about, of which there will be a new edition."""
 
 
 def question_on(thing: str) -> str:
@@ -35,14 +37,34 @@ def text_on(thing: str, part: str) -> str:
     return f"# The {thing}\n\nThe {thing} has a {part}. It stands in the hall."
 
 
+def regulation(day: str, text: str) -> str:
+    return (
+        f"# 차량관리규정\n\n## 제1조(목적)\n\n이 규정은 차량의 운행을 정한다.\n\n## 제2조(배차)\n\n{text}\n\n"
+        f"## 부칙\n\n이 규정은 {day}부터 시행한다.\n"
+    )
+
+
+ON_CARS = "차량 배차는 사용하기 며칠 전까지 신청하나요?"
+
+
+def before(days: int) -> str:
+    return f"차량의 배차는 사용하기 {days}일 전까지 차량 배차 신청서로 신청한다."
+
+
+async def edition(app: App, folder: Path, name: str, day: str, text: str) -> None:
+    (folder / name).write_text(regulation(day, text), "utf-8")
+    assert not (await app.ingest(folder / name, "Rules")).failed
+
+
 @pytest.fixture(scope="module")
 async def library(databases_of_module: Databases, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A database with a document on each thing, for copies."""
+    """A database with a document on each thing and a regulation, for copies."""
     folder = tmp_path_factory.mktemp("library")
 
     async def fill(app: App) -> None:
         for number, thing in enumerate(THINGS):
             await write(app, folder, thing, "valve", CATEGORIES[number % len(CATEGORIES)])
+        await edition(app, folder, "2020.md", "2020. 3. 1.", before(3))
 
     return await databases_of_module.filled(fill)
 
@@ -123,6 +145,10 @@ async def _other_policy(app: App, folder: Path, thing: str) -> None:
     app.run = replace(app.run, policy="careful", identity={**app.run.identity, "reranker": "another"})
 
 
+async def _new_edition(app: App, folder: Path, thing: str) -> None:
+    await edition(app, folder, "2024.md", "2024. 3. 1.", before(7))
+
+
 CHANGES: dict[str, tuple[Change, str]] = {
     "nothing": (_nothing, ""),
     "indexed again": (_same_again, ""),
@@ -132,6 +158,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "renamed": (_renamed, "replay_tree_changed"),
     "merged": (_moved, "replay_document_moved"),
     "other settings": (_other_policy, "replay_setting_changed"),
+    "new edition": (_new_edition, "replay_edition_superseded"),
 }
 
 
@@ -146,37 +173,22 @@ async def test_every_answer_is_the_same_or_explained(
         async with opened(databases, library) as app:
             things = [*THINGS]
             chance.shuffle(things)
-            answers = {thing: await asked(app, question_on(thing)) for thing in things}
-            assert all(f"The {thing} has a valve." in answer.text for thing, answer in answers.items())
-            await change(app, tmp_path, things[0])
+            questions = {thing: question_on(thing) for thing in things} | {CARS: ON_CARS}
+            answers = {thing: await asked(app, question) for thing, question in questions.items()}
+            assert all(f"The {thing} has a valve." in answers[thing].text for thing in things)
+            assert "3일" in answers[CARS].text
+            changed = CARS if kind == "new edition" else things[0]
+            await change(app, tmp_path, changed)
             for thing, answer in answers.items():
-                replayed = await app.replays.replay(answer.trace_id, question=question_on(thing))
+                replayed = await app.replays.replay(answer.trace_id, question=questions[thing])
                 assert replayed.explained, (kind, replayed)
                 assert replayed.record == "confirmed"
                 if not expected:
                     assert (replayed.same, codes(replayed)) == (True, set()), (kind, replayed)
-            replayed = await app.replays.replay(answers[things[0]].trace_id, question=question_on(things[0]))
+            replayed = await app.replays.replay(answers[changed].trace_id, question=questions[changed])
             assert expected in codes(replayed) | {""}, (kind, replayed)
-            assert replayed.same == (kind not in {"deleted", "other text", "another document"}), (kind, replayed)
-
-
-def regulation(day: str, text: str) -> str:
-    return (
-        f"# 차량관리규정\n\n## 제1조(목적)\n\n이 규정은 차량의 운행을 정한다.\n\n## 제2조(배차)\n\n{text}\n\n"
-        f"## 부칙\n\n이 규정은 {day}부터 시행한다.\n"
-    )
-
-
-ON_CARS = "차량 배차는 사용하기 며칠 전까지 신청하나요?"
-
-
-def before(days: int) -> str:
-    return f"차량의 배차는 사용하기 {days}일 전까지 차량 배차 신청서로 신청한다."
-
-
-async def edition(app: App, folder: Path, name: str, day: str, text: str) -> None:
-    (folder / name).write_text(regulation(day, text), "utf-8")
-    assert not (await app.ingest(folder / name, "Rules")).failed
+            others = {"deleted", "other text", "another document", "new edition"}
+            assert replayed.same == (kind not in others), (kind, replayed)
 
 
 async def test_a_newer_edition_is_named_and_the_texts_of_the_day_are_found_again(app: App, tmp_path: Path) -> None:
