@@ -132,11 +132,13 @@ def text_of_day(text: str, day: str) -> str:
 def mark_spans(text: str) -> Iterator[tuple[int, int]]:
     """The spans [start, end) of the amendment marks: `<개정 2019. 3. 1.>`, `[본조신설 2020. 1. 1.]`.
 
-    Not those of deletions (`삭제 <2020. 1. 1.>`), which are all that remains of a text.
+    Not those of deletions (`삭제 <2020. 1. 1.>`), which are all that remains of a text, and no titles such as `(시행일)`.
     """
     for match in _MARK.finditer(text):
-        kinds = [match["before"], *(kind for kind, _, _ in _tokens(match["content"]) or ())]
-        if any(kinds) and "삭제" not in kinds:
+        tokens = _tokens(match["content"]) or []
+        kinds = {match["before"], *(kind for kind, _, _ in tokens)} - {None}
+        is_mark = any(date for _, date, _ in tokens) or not kinds.isdisjoint(_ALONE)
+        if kinds and is_mark and "삭제" not in kinds:
             yield match.span()
 
 

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.provisions import Amendment
-from dtrag.regulations.korean.amendments import amendments, dates, effective_date, effective_dates, history
+from dtrag.regulations.korean.amendments import (
+    amendments,
+    dates,
+    effective_date,
+    effective_dates,
+    history,
+    mark_spans,
+)
 from tests.cases import each
 from tests.growth import grows_linearly
 
@@ -208,3 +215,18 @@ def test_marks_and_dates_are_read_in_linear_time(hostile: str) -> None:
         effective_dates(text)
 
     assert grows_linearly(read, 2_000)
+
+
+@each(
+    "text, marks",
+    [
+        ("차량은 빌린다. <개정 2019. 3. 1.>", ["<개정 2019. 3. 1.>"]),
+        ("[본조신설 2020. 1. 1.]", ["[본조신설 2020. 1. 1.]"]),
+        ("신설<2012.5.1.> [전문개정]", ["신설<2012.5.1.>", "[전문개정]"]),
+        ("제1조(시행일) 이 학칙은 2023. 3. 1.부터 시행한다.", []),
+        ("제4조(변경) 제5조(이동)", []),
+        ("제3조 삭제 <2020. 1. 1.>", []),
+    ],
+)
+def test_marks_are_told_from_titles_and_from_what_remains_of_a_deleted_text(text: str, marks: list[str]) -> None:
+    assert [text[start:end] for start, end in mark_spans(text)] == marks

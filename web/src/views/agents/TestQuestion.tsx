@@ -78,7 +78,7 @@ function Shown({ answer }: { answer: Answer }) {
     <article class={styles.form} aria-label={t("ask.answer")}>
       <p class={styles.row}>
         <Badge tone={decision === "answer" ? "good" : "warn"}>{t(`decision.${decision}`)}</Badge>
-        <span>{t("ask.confidence", { value: formatPercent(answer.answer_confidence ?? answer.confidence) })}</span>
+        <span>{t("ask.confidence", { value: formatPercent(answer.confidence) })}</span>
       </p>
       {answer.hitl_required && <p>{t("ask.review")}</p>}
       {answer.unfinished && <p class={styles.warn}>{t("ask.unfinished")}</p>}

@@ -53,7 +53,7 @@ const en = {
   "confidence.abstain": "Not answered",
   "confidence.unfinished": "Not finished in time",
   "explain.answer":
-    "The passages that were found answer the question with a probability of {p}. It is computed from how well they match the question, not by a language model.",
+    "This answers the question with a probability of {p}, computed from how well the passages match the question, not by a language model.",
   "explain.review":
     "These passages are the nearest: with a probability of {p} they answer the question. Open the sources and check before you rely on it.",
   "explain.abstain":
@@ -199,7 +199,7 @@ const ko: Record<keyof typeof en, string> = {
   "confidence.abstain": "답 없음",
   "confidence.unfinished": "시간 안에 끝나지 않음",
   "explain.answer":
-    "찾은 구절이 질문에 답할 확률은 {p}입니다. 언어 모델의 판단이 아니라, 구절이 질문과 얼마나 맞는지로 계산한 값입니다.",
+    "이 답이 질문에 맞을 확률은 {p}입니다. 언어 모델의 판단이 아니라, 구절이 질문과 얼마나 맞는지로 계산한 값입니다.",
   "explain.review":
     "질문에 가장 가까운 내용입니다. 질문에 답할 확률은 {p}입니다. 믿고 쓰기 전에 출처를 열어 확인하세요.",
   "explain.abstain": "찾은 구절이 질문에 답할 확률이 {p}에 지나지 않습니다. 답하면 추측이 되므로 답하지 않았습니다.",

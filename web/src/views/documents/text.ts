@@ -62,7 +62,8 @@ const en = {
 
   "who.category": "It belongs to {path}.",
   "who.noCategory": "It belongs to no category.",
-  "who.rule": "A key or an agent sees a document if its scope has the category, or a category above it.",
+  "who.rule":
+    "A key or an agent sees a document if its scope has the category, or a category above it. People of an identity provider are listed once they have signed in.",
   "who.withoutKeys": "No key exists: every program on the service's machine sees it. Create a key to change that.",
   "who.everybody": "Its category is public: everybody may read it without a key.",
   "who.keys": "{n} {n|key|keys}",
@@ -197,7 +198,8 @@ const ko: Record<keyof typeof en, string> = {
 
   "who.category": "분류: {path}.",
   "who.noCategory": "분류가 없습니다.",
-  "who.rule": "키나 에이전트는 그 범위에 이 분류나 그 위 분류가 있으면 문서를 볼 수 있습니다.",
+  "who.rule":
+    "키나 에이전트는 그 범위에 이 분류나 그 위 분류가 있으면 문서를 볼 수 있습니다. 기관 계정을 쓰는 사람은 한 번 로그인한 뒤부터 나옵니다.",
   "who.withoutKeys": "아직 키가 없어 서비스가 있는 컴퓨터의 모든 프로그램이 볼 수 있습니다. 키를 만들면 달라집니다.",
   "who.everybody": "공개된 분류에 있어 키 없이 누구나 읽을 수 있습니다.",
   "who.keys": "키 {n}개",

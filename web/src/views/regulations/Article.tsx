@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Badge } from "../../parts/Badge";
 import { ArticleDetails, TextApart } from "./ArticleDetails";
 import { ArticleText } from "./ArticleText";
-import { address, headOf, linkToPlace, type Provision } from "./state";
+import { address, headOf, linkToPlace, placeIn, type Provision } from "./state";
 import { t } from "./text";
 import styles from "./WholeText.module.css";
 
@@ -23,7 +23,7 @@ export function Article({ provision, level, place, of }: Props) {
   return (
     <article class={styles.article} aria-label={provision.name}>
       <Title tabIndex={-1} data-place={place}>
-        <a href={linkToPlace(of, provision.label, asOf)} lang="ko">
+        <a href={linkToPlace(of, placeIn(provision), asOf)} lang="ko">
           {headOf(provision)}
         </a>{" "}
         {provision.deleted && <Badge tone="bad">{t("outline.deleted")}</Badge>}

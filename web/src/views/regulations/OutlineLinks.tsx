@@ -1,7 +1,7 @@
 /** The outline beside the text: parts, chapters and sections (편, 장, 절), and the articles of each. */
 import { useMedia } from "../../state/use-media";
 import { Badge } from "../../parts/Badge";
-import { address, headOf, linkToPlace, type Division } from "./state";
+import { address, headOf, linkToPlace, placeIn, type Division } from "./state";
 import { t } from "./text";
 import styles from "./OutlineLinks.module.css";
 
@@ -65,7 +65,7 @@ function Articles({ of, provisions }: { of: string; provisions: readonly Listed[
       <ul class={styles.articles}>
         {provisions.map((provision) => (
           <li key={provision.start}>
-            <a href={linkToPlace(of, provision.label, asOf)} lang="ko">
+            <a href={linkToPlace(of, placeIn(provision), asOf)} lang="ko">
               {headOf(provision)}
             </a>{" "}
             {provision.deleted && <Badge tone="bad">{t("outline.deleted")}</Badge>}

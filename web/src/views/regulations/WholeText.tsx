@@ -4,7 +4,7 @@ import { route, href } from "../../state/router";
 import { Empty } from "../../parts/States";
 import { Article } from "./Article";
 import { OutlineLinks } from "./OutlineLinks";
-import { address, divisionsOf, type Division, type Provision, type Whole } from "./state";
+import { address, divisionsOf, placeIn, type Division, type Provision, type Whole } from "./state";
 import { t } from "./text";
 import styles from "./WholeText.module.css";
 
@@ -70,7 +70,7 @@ function Divisions({ divisions, level, of }: { divisions: readonly Division<Prov
               key={`${provision.document_id} ${provision.start}`}
               provision={provision}
               level={Math.min(title ? level + 1 : level, DEEPEST)}
-              place={folded(provision.label)}
+              place={folded(placeIn(provision))}
               of={of}
             />
           ))}
@@ -84,8 +84,12 @@ function Divisions({ divisions, level, of }: { divisions: readonly Division<Prov
 /** Blanks do not count: 별표1 is 별표 1. */
 const folded = (place: string): string => place.replace(/\s/g, "");
 
-const headingAt = (box: HTMLElement | null, place: string): HTMLElement | null =>
-  box?.querySelector<HTMLElement>(`[data-place="${CSS.escape(folded(place))}"]`) ?? null;
+/** The heading of a place; of 부칙 without a title the first one. */
+function headingAt(box: HTMLElement | null, place: string): HTMLElement | null {
+  const name = CSS.escape(folded(place));
+  const heading = box?.querySelector<HTMLElement>(`[data-place="${name}"]`);
+  return heading ?? box?.querySelector<HTMLElement>(`[data-place^="${name}\\("]`) ?? null;
+}
 
 function showHeading(heading: HTMLElement | null): void {
   heading?.scrollIntoView({ block: "start" });
@@ -101,8 +105,8 @@ function useShowPlace(box: { current: HTMLElement | null }, at: string, whole: W
   return (
     !at ||
     whole.provisions.some(
-      ({ label, headings }) =>
-        folded(label) === place ||
+      ({ label, title, headings }) =>
+        [label, placeIn({ label, title })].map(folded).includes(place) ||
         headings.some((_, depth) => folded(headings.slice(0, depth + 1).join("/")) === place),
     )
   );

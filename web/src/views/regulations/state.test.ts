@@ -1,5 +1,17 @@
 import { expect, test } from "vitest";
-import { asOfQuery, citesAnother, dayOf, daysOf, divisionsOf, linkToCited, targetsOf, type Citation } from "./state";
+import { navigate, startRouter } from "../../state/router";
+import {
+  asOfQuery,
+  citesAnother,
+  dayOf,
+  daysOf,
+  divisionsOf,
+  linkToCited,
+  linkToPlace,
+  placeIn,
+  targetsOf,
+  type Citation,
+} from "./state";
 
 const provision = (label: string, ...headings: string[]) => ({ label, headings });
 const edition = (effective_from: string | null) => ({ document_id: "d", effective_from, superseded_from: null });
@@ -54,4 +66,14 @@ test("a citation of a part of its own provision cites no other", () => {
     "학칙 제1조",
     "학칙 제3조",
   ]);
+});
+
+test("addenda have addresses of their own, and links keep whether marks are shown", () => {
+  expect(placeIn({ label: "제3조", title: "휴학" })).toBe("제3조");
+  expect(placeIn({ label: "부칙", title: "2024. 3. 1." })).toBe("부칙 (2024. 3. 1.)");
+  location.hash = "#/regulations/x?marks=1";
+  startRouter();
+  expect(linkToPlace("x", "제3조")).toContain("marks=1");
+  navigate("#/regulations/x");
+  expect(linkToPlace("x", "제3조")).not.toContain("marks");
 });

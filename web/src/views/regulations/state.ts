@@ -71,7 +71,10 @@ export function placeOf(target: string): [regulation: string, label: string] {
 
 /** The link to a place in the text of a regulation; "": its beginning. */
 export const linkToPlace = (regulation: string, at: string, asOf = ""): string =>
-  href("regulations", { path: [regulation], query: { at: at || undefined, asOf: asOf || undefined } });
+  href("regulations", {
+    path: [regulation],
+    query: { at: at || undefined, asOf: asOf || undefined, marks: address.read().marks ? "1" : undefined },
+  });
 
 /** The link to what a citation means. */
 export const linkToCited = (target: string, asOf = ""): string => linkToPlace(...placeOf(target), asOf);
@@ -108,6 +111,10 @@ export function divisionsOf<Within extends { headings: readonly string[] }>(
 /** Its number and title: 제21조 (학위의 수여). */
 export const headOf = ({ label, title }: { label: string; title: string }): string =>
   title ? `${label} (${title})` : label;
+
+/** What an address calls a provision: its label; addenda have the same one, and are told apart by their titles. */
+export const placeIn = (provision: { label: string; title: string }): string =>
+  provision.label === "부칙" ? headOf(provision) : provision.label;
 
 /** The days on which an edition became valid, the newest first, with those of the address. */
 export function daysOf(editions: readonly Edition[], ...chosen: readonly string[]): string[] {
