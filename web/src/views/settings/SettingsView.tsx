@@ -206,7 +206,9 @@ function Settings({ settings, reload }: { settings: readonly Setting[]; reload: 
 
 /** Breaks behind underlines where the column is narrow. */
 const Name = ({ of }: { of: string }) => (
-  <code>{of.split("_").map((part, place) => (place ? ["_", <wbr key={place} />, part] : part))}</code>
+  <code class={styles.name}>
+    {of.split("_").map((part, place) => (place ? ["_", <wbr key={place} />, part] : part))}
+  </code>
 );
 
 const shown = (value: Setting["value"]): string =>
