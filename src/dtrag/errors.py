@@ -132,8 +132,8 @@ class NotFound(DtragError):
 
 
 class NoOriginal(DtragError):
-    """Of the document {name!r} no original file is stored. Read its text instead; an ingest with
-    DTRAG_KEEP_ORIGINALS=on stores the originals of PDF files (docs/how-to/originals.md)."""
+    """Of the document {name!r} no original file is stored. Read its text instead. While the
+    setting keep_originals is on, the originals of PDF files are stored (docs/how-to/originals.md)."""
 
     http_status = 404
 

@@ -165,6 +165,10 @@ async def test_settings_are_shown_without_secrets(built: House, admin: AsyncClie
         "is_default": True,
         "secret": False,
         "description": rows["port"]["description"],
+        "change": None,
+        "fixed": False,
+        "changed_by": None,
+        "changed_at": None,
     }
     assert all(row["value"] in {None, "(set)"} for row in shown["settings"] if row["secret"])
     assert {flag["name"] for flag in shown["flags"]} >= {"debate_mode"}

@@ -56,7 +56,7 @@ def test_the_environment_wins_then_project_user_system_and_default(
     values = (loaded.port, loaded.workers, loaded.pool_size, loaded.cache_size, loaded.min_free_mb, loaded.max_file_mb)
     assert values == (5, 4, 3, 2, 1, 512)
     rows = {row["name"]: row for row in explained({}, port=5)}
-    assert [source["value"] for source in rows["port"]["sources"]] == ["5", "4", "3", "2", "1", None]
+    assert [source["value"] for source in rows["port"]["sources"]] == ["5", "4", "3", "2", "1"]
     decisive = [rows[name]["source"] for name in ("port", "workers", "pool_size", "cache_size", "min_free_mb")]
     assert decisive == ["option", "environment", "project", "user", "system"]
     paths = [Path(source["file"]) for source in rows["port"]["sources"][2:5]]
