@@ -118,7 +118,7 @@ class ChangedSettings:
         if self.at_start.is_fixed(name):
             raise Conflict(
                 f"{variable_of(name)} is set where this service is started, in its environment or a file of settings, "
-                f"and has precedence: change it there. `dtrag config explain {name}` says where."
+                "and has precedence: change it there."
             )
         checked = _checked(name, value)
         effect = await self._effect(checked) if name == PUBLIC else None

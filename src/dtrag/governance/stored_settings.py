@@ -46,6 +46,6 @@ def unused_settings(stored: Mapping[str, Any]) -> list[str]:
     if unusable := sorted(changed.keys() - changed_settings.readable(changed).keys()):
         notes.append(
             f"Stored values of {', '.join(unusable)} are of another version of dtrag and cannot be read; ignored here. "
-            "Remove each with `dtrag config unset NAME`, or install that version."
+            "Return each to its default, or install that version."
         )
     return notes

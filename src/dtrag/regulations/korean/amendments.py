@@ -132,7 +132,7 @@ def text_of_day(text: str, day: str) -> str:
 def mark_spans(text: str) -> Iterator[tuple[int, int]]:
     """The spans [start, end) of the amendment marks: `<개정 2019. 3. 1.>`, `[본조신설 2020. 1. 1.]`.
 
-    Not those of deletions (`삭제 <2020. 1. 1.>`), which are all that remains of a text, and no titles such as `(시행일)`.
+    Not those of deletions (`삭제 <2020. 1. 1.>`), which are all that remains of a text, and no titles: `(시행일)`.
     """
     for match in _MARK.finditer(text):
         tokens = _tokens(match["content"]) or []
