@@ -56,7 +56,7 @@ class ListedCase(Case):
 class JudgedCase(ListedCase):
     """A case, and what speaks for and against showing it for the same question in your scope."""
 
-    __pydantic_config__ = response("JudgedCase")
+    __pydantic_config__ = response("CaseShape")
 
     reuse: Code | Literal["archived", "stale"]
     """reused if it may be shown, else the rule by which it is not."""

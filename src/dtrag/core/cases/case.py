@@ -80,7 +80,7 @@ def _ids_of(passages: Sequence[CitedPassage]) -> list[str]:
 class Case:
     """A case."""
 
-    __pydantic_config__ = response("CaseShape")
+    __pydantic_config__ = response("StoredCase")
 
     case_id: str
     """Its id."""

@@ -15,7 +15,7 @@ export const address = queryState({
 });
 
 export type ListedCase = components["schemas"]["ListedCaseShape"];
-export type ShownCase = components["schemas"]["JudgedCase"];
+export type ShownCase = components["schemas"]["CaseShape"];
 
 /** The filters as the service reads them. */
 export function filtersOf({ status, stale }: { status: string; stale: string }) {
