@@ -141,13 +141,16 @@ class Worlds:
     async def missed_by(self, search: Search) -> list[str]:
         """The routes on which the search found nothing, or what is there without the hole, too."""
         missed = sorted(search.missed)
-        if await search.replay(self.pair):
+        deleted = not DELETING.isdisjoint(route for *_, route in search.found)
+        if deleted or await search.replay(self.pair):
             await self._open.aclose()
             await self.__aenter__()
             missed += await search.replay(self.pair)
         return missed
 
 
+DELETING: frozenset[Route] = frozenset({"POST /documents/changes", "DELETE /documents/{document_id}"})
+"""Routes by which visitors delete a hidden document through a hole: without it the worlds no longer differ."""
 ORDER = {"GET": 0, "POST": 1, "PUT": 2, "DELETE": 3}
 """Visitors with a forgotten scope change what others see: those that read are first."""
 

@@ -109,7 +109,8 @@ def test_documents_are_deleted_by_path_pattern_and_category(
 def test_documents_are_moved_after_a_look(cli: Cli, folder: Path) -> None:
     (folder / "spade.txt").write_text("A spade.")
     assert cli.call("ingest", folder / "spade.txt", "--category", "House/Shed").code == 0
-    assert cli.call("keys", "create", "--name", f"shed {folder.parent.name}", "--role", "reader", "--scope", "House/Shed").code == 0
+    key = ("keys", "create", "--name", f"shed {folder.parent.name}", "--role", "reader", "--scope", "House/Shed")
+    assert cli.call(*key).code == 0
     move = ("documents", "move", f"{folder}/g*.md", "--to", "House/Shed")
     planned = cli.call(*move, "--dry-run", "--json").json
     assert_shape(planned, documented_shapes()["dtrag documents move"])

@@ -232,11 +232,11 @@ async def _world(app: App, part: HiddenPart, uploads: Path, serve: Serve, known:
         headers[visitor.name] = {"authorization": f"Bearer {created.secret}"}
     await asyncio.to_thread(uploads.mkdir)
     # No isolation test runs inside of this one. Only administrators may know the setting and the run of one world.
-    runs, own = IsolationRuns((sys.executable, "-c", "print('{\"leaks\": 0}')")), app.settings
+    runs = IsolationRuns((sys.executable, "-c", "print('{\"leaks\": 0}')"))
     if part is ONE:
         runs.last = IsolationRun("running", datetime.now(UTC).isoformat())
-        own = replace(own, trace_days=own.trace_days + 1)
-    return World(serve(app, own, uploads, runs), headers, known)
+        app.settings = replace(app.settings, trace_days=app.settings.trace_days + 1)
+    return World(serve(app, app.settings, uploads, runs), headers, known)
 
 
 def _books(part: HiddenPart, folder: Path) -> Iterator[tuple[Path_, Path]]:
