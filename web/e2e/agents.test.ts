@@ -119,7 +119,7 @@ inBrowser("agents", () => {
     const sentences = page.getByRole("list").filter({ hasText: "It answers only from" });
     for (const sentence of [
       "up to 7 passages with words of the question and 30 close in meaning",
-      "less sure than 70%",
+      "less than 70% sure",
       "It is argued for and against first.",
       "It may also use: Calculator.",
       `In chat programs it is the model agent:Kept.`,
