@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dtrag.core.answer_record import canonical, content_hash
+from dtrag.core.answer_record import AnswerRecord, canonical, content_hash
 from dtrag.core.response import response
 from dtrag.errors import BundleRefused
 
@@ -65,6 +65,18 @@ _CITED: Mapping[str, type | tuple[type, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """Of an answer, for a bundle. Both by number of citation; None where it is not that of then, or may not be seen.
+
+    `documents`: hashes of whole documents. `whole`: the answer may be part of it, too, which rests on all its passages.
+    """
+
+    quotes: Mapping[int, str | None]
+    documents: Mapping[int, str | None]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """A bundle of an answer."""
 
@@ -78,6 +90,65 @@ class Bundle:
     def written(self) -> bytes:
         """The file."""
         return canonical({"payload": self.payload, "signature": self.signature}) + b"\n"
+
+
+def payload_of(
+    record: AnswerRecord,
+    evidence: Evidence,
+    *,
+    question: str,
+    answer: str,
+    audit: Mapping[str, Any] | None,
+    at: datetime,
+) -> dict[str, Any]:
+    """What is signed, without the key; `question` and `answer` are "" where they are not known."""
+    answer = answer if evidence.whole else ""
+    texts: dict[str, object] = {"question": question, "answer": answer, "audit": audit}
+    texts |= {f"citation {number}": quote for number, quote in evidence.quotes.items()}
+    texts |= {f"document hash of citation {number}": each for number, each in evidence.documents.items()}
+    return {
+        "format": FORMAT,
+        "exported_at": at.isoformat(),
+        "trace_id": str(record.trace_id),
+        "answered_at": record.created_at.isoformat(),
+        "question": question or None,
+        "answer": answer or None,
+        "answer_hash": record.text,
+        "citations": [
+            {
+                "number": quote.number,
+                "chunk_id": quote.chunk_id,
+                "start": quote.start,
+                "end": quote.end,
+                "hash": quote.quote,
+                "quote": evidence.quotes[quote.number],
+                "document_hash": evidence.documents[quote.number],
+            }
+            for quote in record.quotes
+        ],
+        "passages": [
+            {
+                "chunk_id": passage.chunk_id,
+                "hash": passage.text,
+                "indexed_at": passage.indexed_at,
+                "effective_from": passage.effective_from,
+                "superseded_from": passage.superseded_from,
+            }
+            for passage in record.passages
+        ],
+        "day": record.day,
+        "tree": record.tree,
+        "scope_hash": content_hash(f"{record.salt} {record.nodes}"),
+        "decision": record.decision,
+        "confidence": float(record.confidence),
+        "answer_confidence": None if record.answer_confidence is None else float(record.answer_confidence),
+        "reasons": list(record.reasons),
+        "model": record.model,
+        "calls": [{"step": call.step, "model": call.model, "prompt": call.prompt} for call in record.calls],
+        "record_hash": record.digest(),
+        "audit": audit,
+        "left_out": [name for name, text in texts.items() if not text],
+    }
 
 
 def signed_bytes(payload: Mapping[str, Any]) -> bytes:

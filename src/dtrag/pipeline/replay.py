@@ -16,7 +16,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.audit_chain import AuditRow
 from dtrag.core.access.filter_attacks import PATH_KEYS
 from dtrag.core.access.scope import Access, Intersection, Scope, Viewer, scope_rows
-from dtrag.core.answer_bundle import FORMAT, Bundle
+from dtrag.core.answer_bundle import Bundle, Evidence, payload_of
 from dtrag.core.answer_record import AnswerRecord, content_hash
 from dtrag.core.answers.replay import TEXT_ERASED, Present, Replay, aspects, is_same, reasons
 from dtrag.core.statements import stated
@@ -47,18 +47,6 @@ class AuditLines(Protocol):
         self, *, limit: int, since: datetime.datetime, until: datetime.datetime, subject: str
     ) -> list[AuditRow]:
         """The lines."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """Of an answer, for an export. Both by number of citation; None where it is not that of then, or may not be seen.
-
-    `documents`: hashes of whole documents; `whole`: the answer may be exported, too, which rests on all its passages.
-    """
-
-    quotes: Mapping[int, str | None]
-    documents: Mapping[int, str | None]
-    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +119,8 @@ class Replays:
         """The answer of the trace with its evidence, signed.
 
         Texts are left out that are not kept, not there any more, or above the grade of the limit `export:answers`;
-        `left_out` in the payload names them. With a
-        `question`, an answer whose text is not kept is given again, and is part of the bundle if it is the same.
+        `left_out` in the payload names them. With a `question`, an answer whose text is not kept is given again, and is
+        part of the bundle if it is the same.
         Raises as `replay`, and `MissingExtra`.
         """
         trace, then = await self._recorded(trace_id, caller)
@@ -145,58 +133,10 @@ class Replays:
                 response, now = await self._answered(run, then, text, filters, scope)
                 answer = response.text if now.text == then.text else ""
         evidence = await self._evidence(then, caller.access)
-        answer = answer if evidence.whole else ""
         line = await self.line_of(then) if caller.may("admin") and not caller.access.grants else None
         confirmed = line is not None and line.entry.details["record"] == then.digest()
         audit = {"number": line.number, "hash": line.hash.hex()} if line is not None and confirmed else None
-        texts = {"question": text, "answer": answer, "audit": audit}
-        texts |= {f"citation {number}": quote for number, quote in evidence.quotes.items()}
-        texts |= {f"document hash of citation {number}": each for number, each in evidence.documents.items()}
-        bundle = self.sign(
-            {
-                "format": FORMAT,
-                "exported_at": self.now().isoformat(),
-                "trace_id": str(then.trace_id),
-                "answered_at": then.created_at.isoformat(),
-                "question": text or None,
-                "answer": answer or None,
-                "answer_hash": then.text,
-                "citations": [
-                    {
-                        "number": quote.number,
-                        "chunk_id": quote.chunk_id,
-                        "start": quote.start,
-                        "end": quote.end,
-                        "hash": quote.quote,
-                        "quote": evidence.quotes[quote.number],
-                        "document_hash": evidence.documents[quote.number],
-                    }
-                    for quote in then.quotes
-                ],
-                "passages": [
-                    {
-                        "chunk_id": passage.chunk_id,
-                        "hash": passage.text,
-                        "indexed_at": passage.indexed_at,
-                        "effective_from": passage.effective_from,
-                        "superseded_from": passage.superseded_from,
-                    }
-                    for passage in then.passages
-                ],
-                "day": then.day,
-                "tree": then.tree,
-                "scope_hash": content_hash(f"{then.salt} {then.nodes}"),
-                "decision": then.decision,
-                "confidence": float(then.confidence),
-                "answer_confidence": None if then.answer_confidence is None else float(then.answer_confidence),
-                "reasons": list(then.reasons),
-                "model": then.model,
-                "calls": [{"step": call.step, "model": call.model, "prompt": call.prompt} for call in then.calls],
-                "record_hash": then.digest(),
-                "audit": audit,
-                "left_out": [name for name, text in texts.items() if not text],
-            }
-        )
+        bundle = self.sign(payload_of(then, evidence, question=text, answer=answer, audit=audit, at=self.now()))
         await self._note("answers.export", then, caller)
         return bundle
 
@@ -211,7 +151,7 @@ class Replays:
             )
         return trace, trace.record
 
-    async def _evidence(self, then: AnswerRecord, access: Access) -> _Evidence:
+    async def _evidence(self, then: AnswerRecord, access: Access) -> Evidence:
         """What there is of the answer that the caller may see, and an export may have."""
         taxonomy = (await self.index.snapshot()).taxonomy
         scope = access.resolved(taxonomy).at(datetime.date.fromisoformat(then.day))
@@ -235,7 +175,7 @@ class Replays:
             whole = await self.index.document_text(uuid.UUID(document_id), 0, _WHOLE, scope)
             hashes |= {} if whole is None else {document_id: content_hash(whole.text)}
         documents = {quote.number: hashes.get(quote.document_id) for quote in then.quotes}
-        return _Evidence(quotes, documents, outgoing.everything or used <= passages.keys())
+        return Evidence(quotes, documents, outgoing.everything or used <= passages.keys())
 
     async def _note(self, action: str, then: AnswerRecord, caller: Caller) -> None:
         await self.record(
