@@ -1,6 +1,7 @@
 /** Several items of the review queue decided together, over a service of its own. */
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, skipped } from "./browser";
+import { requests, upload, type Json } from "./filled";
 import { useShortcuts } from "./reviewing";
 import { startService, type Service } from "./service";
 import { REFUSED } from "./states";
@@ -15,32 +16,20 @@ interface Item {
 }
 
 const url = () => own?.url ?? "";
-
-async function json<T>(path: string, init?: RequestInit): Promise<T> {
-  const response = await fetch(`${url()}${path}`, init);
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-  return (await response.json()) as T;
-}
+const json: Json = (path, body) => requests(url())(path, body);
 
 beforeAll(async () => {
   if (skipped) return;
   own = await startService(inject("samples"), { DTRAG_REVIEW_BELOW: "1" });
-  for (const message of QUESTIONS)
-    await json("/chat/run", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ message }),
-    });
+  for (const message of QUESTIONS) await json("/chat/run", { message });
 });
 afterAll(() => own?.stop());
 
 inBrowser("review-many", () => {
   test("several documents are decided together; one that was decided elsewhere is said", async () => {
     for (const number of [1, 2, 3, 4]) {
-      const form = new FormData();
       const row = { id: `${number}`, title: `Loose ${number}`, text: `Zzyzx${number} qwrtp.` };
-      form.append("files", new Blob([JSON.stringify(row)]), `loose-${number}.jsonl`);
-      await json("/documents", { method: "POST", body: form });
+      await upload(json, `loose-${number}.jsonl`, JSON.stringify(row));
     }
     const loose = (await json<{ items: Item[] }>("/review")).items.filter((item) => item.title.startsWith("Loose"));
     expect(loose.length).toBe(4);
@@ -59,8 +48,7 @@ inBrowser("review-many", () => {
     await expectAccessible(page);
     await picture(page, "review-many-ask-en-light-390");
     const taken = loose.find((item) => item.title === "Loose 2");
-    const skip = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
-    await json(`/review/${taken?.item_id}/skip`, skip);
+    await json(`/review/${taken?.item_id}/skip`, {});
     await dialog.getByRole("button", { name: "Decide 3 now" }).click();
     await dialog.getByRole("heading", { name: "1 item was not decided" }).waitFor();
     await dialog.getByText("Loose 2: This item is decided already.").waitFor();

@@ -54,7 +54,8 @@ const en = {
   "change.save": "Save",
   "change.default": "Back to default",
   "change.cancel": "Cancel",
-  "change.saved": "{name} is saved. All services of this database follow within seconds.",
+  "change.saved":
+    "{name} is saved. All services of this database follow within seconds, and open pages when they are loaded again.",
   "change.sees": "Without a key, {documents} documents can be read: {gained} more than now, {lost} fewer.",
   "change.seesNow": "Without a key, {documents} documents can be read now.",
   "change.branch": "{path}: {documents} documents",
@@ -116,7 +117,8 @@ const ko: Record<keyof typeof en, string> = {
   "change.save": "저장",
   "change.default": "기본값으로 되돌리기",
   "change.cancel": "취소",
-  "change.saved": "{name} 설정을 저장했습니다. 이 데이터베이스를 쓰는 모든 서비스에 몇 초 안에 적용됩니다.",
+  "change.saved":
+    "{name} 설정을 저장했습니다. 이 데이터베이스를 쓰는 모든 서비스에 몇 초 안에, 열려 있는 화면에는 다시 열 때 적용됩니다.",
   "change.sees": "키 없이 문서 {documents}건을 읽을 수 있게 됩니다. 지금보다 {gained}건이 늘고 {lost}건이 줄어듭니다.",
   "change.seesNow": "이제 키 없이 문서 {documents}건을 읽을 수 있습니다.",
   "change.branch": "{path}: 문서 {documents}건",
