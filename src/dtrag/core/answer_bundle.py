@@ -65,7 +65,7 @@ _CITED: Mapping[str, type | tuple[type, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class BundleEvidence:
     """Of an answer, for a bundle. Both by number of citation; None where it is not that of then, or may not be seen.
 
     `documents`: hashes of whole documents. `whole`: the answer may be part of it, too, which rests on all its passages.
@@ -94,7 +94,7 @@ class Bundle:
 
 def payload_of(
     record: AnswerRecord,
-    evidence: Evidence,
+    evidence: BundleEvidence,
     *,
     question: str,
     answer: str,

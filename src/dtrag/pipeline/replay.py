@@ -16,7 +16,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.audit_chain import AuditRow
 from dtrag.core.access.filter_attacks import PATH_KEYS
 from dtrag.core.access.scope import Access, Intersection, Scope, Viewer, scope_rows
-from dtrag.core.answer_bundle import Bundle, Evidence, payload_of
+from dtrag.core.answer_bundle import Bundle, BundleEvidence, payload_of
 from dtrag.core.answer_record import AnswerRecord, content_hash
 from dtrag.core.answers.replay import TEXT_ERASED, Present, Replay, aspects, is_same, reasons
 from dtrag.core.statements import stated
@@ -151,7 +151,7 @@ class Replays:
             )
         return trace, trace.record
 
-    async def _evidence(self, then: AnswerRecord, access: Access) -> Evidence:
+    async def _evidence(self, then: AnswerRecord, access: Access) -> BundleEvidence:
         """What there is of the answer that the caller may see, and an export may have."""
         taxonomy = (await self.index.snapshot()).taxonomy
         scope = access.resolved(taxonomy).at(datetime.date.fromisoformat(then.day))
@@ -175,7 +175,7 @@ class Replays:
             whole = await self.index.document_text(uuid.UUID(document_id), 0, _WHOLE, scope)
             hashes |= {} if whole is None else {document_id: content_hash(whole.text)}
         documents = {quote.number: hashes.get(quote.document_id) for quote in then.quotes}
-        return Evidence(quotes, documents, outgoing.everything or used <= passages.keys())
+        return BundleEvidence(quotes, documents, outgoing.everything or used <= passages.keys())
 
     async def _note(self, action: str, then: AnswerRecord, caller: Caller) -> None:
         await self.record(
